@@ -1,0 +1,19 @@
+"""What a chapter shows: figures, tables, the library's source, figures that answer."""
+
+from softlookup.show.draw import bars, heatmap
+from softlookup.show.figure import show_figure
+from softlookup.show.interactive import Interactive
+from softlookup.show.session import setup
+from softlookup.show.source import show_source
+from softlookup.show.table import format_number, show_table
+
+__all__ = [
+    "Interactive",
+    "bars",
+    "format_number",
+    "heatmap",
+    "setup",
+    "show_figure",
+    "show_source",
+    "show_table",
+]

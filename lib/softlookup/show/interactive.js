@@ -1,0 +1,38 @@
+// Helpers that the interactive figures share. Text reaches the page as text nodes only.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function build(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value != null) element.setAttribute(name, value);
+  }
+  element.append(...children.flat().filter((child) => child != null));
+  return element;
+}
+
+/** An HTML element: el("button", {class: "sl-button", onclick: f}, "Reset"). */
+export function el(tag, attributes, ...children) {
+  return build(document.createElement(tag), attributes, children);
+}
+
+/** An SVG element, made alike. */
+export function svg(tag, attributes, ...children) {
+  return build(document.createElementNS(SVG, tag), attributes, children);
+}
+
+/** A number at some significant digits, with a true minus sign; whole numbers as they are. */
+export function format(number, digits = 4) {
+  if (Number.isNaN(number)) return "NaN";
+  if (!Number.isFinite(number)) return number > 0 ? "∞" : "−∞";
+  const size = Math.abs(number);
+  let text = String(size);
+  if (!Number.isInteger(size) || size >= 1e6) {
+    const exponent = Math.floor(Math.log10(Number(size.toPrecision(digits))));
+    text = exponent < -4 || exponent >= Math.max(digits, 6)
+      ? size.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("e+", "e").replace("-", "−")
+      : String(Number(size.toPrecision(digits)));
+  }
+  return number < 0 && Number(text.replace("−", "-")) !== 0 ? `−${text}` : text;
+}

@@ -1,0 +1,76 @@
+"""Colours and figure style: one set of names, readable on light and on dark pages.
+
+A figure is drawn once. Its named colours become CSS variables in the SVG, so that the page
+chooses their light or dark values; INK becomes the page's own text colour. The hues are those of
+Okabe and Ito, which readers with any colour vision can tell apart; the figures of the book
+add markers or line styles all the same.
+"""
+
+INK = "#1b1b1c"  # text, axes: the colour of the page's text
+PAPER = "#fdfdfc"  # the page itself
+LINE = "#c9c9c6"  # hairlines, grids
+GREY = "#6f6f6c"  # what stands back
+BLUE = "#0072b2"
+ORANGE = "#b86e00"  # Okabe-Ito's orange, darkened to 3:1 on a light page
+GREEN = "#00805e"  # and so its bluish green
+RED = "#d55e00"
+PURPLE = "#b14d8a"
+SKY = "#2f87b5"
+
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, SKY)
+"""The order in which lines and groups take their colours."""
+
+WEIGHTS = "cividis"
+"""The colour map of attention weights and other shares, always from 0 to 1."""
+
+SIGNED = "RdBu_r"
+"""The colour map of signed values, always centred on 0."""
+
+CSS_COLOURS = {
+    INK: "currentColor",
+    PAPER: "var(--sl-paper, #fdfdfc)",
+    LINE: "var(--sl-line, #c9c9c6)",
+    GREY: "var(--sl-grey, #6f6f6c)",
+    BLUE: "var(--sl-blue, #0072b2)",
+    ORANGE: "var(--sl-orange, #b86e00)",
+    GREEN: "var(--sl-green, #00805e)",
+    RED: "var(--sl-red, #d55e00)",
+    PURPLE: "var(--sl-purple, #b14d8a)",
+    SKY: "var(--sl-sky, #2f87b5)",
+}
+"""What each named colour becomes in a page; the fallback serves where no style sheet is loaded."""
+
+RC_PARAMS = {
+    "figure.figsize": (5.2, 3.1),
+    "figure.dpi": 100,
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "savefig.transparent": True,
+    "axes.facecolor": "none",
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10.5,
+    "axes.titlelocation": "left",
+    "axes.titlecolor": INK,
+    "axes.labelsize": 10,
+    "axes.grid": False,
+    "grid.color": LINE,
+    "grid.linewidth": 0.6,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "font.size": 10,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+    "image.cmap": WEIGHTS,
+    "svg.fonttype": "path",  # every reader sees the same letters
+    "svg.hashsalt": "softlookup",  # and every run the same ids
+}
