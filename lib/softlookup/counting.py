@@ -1,0 +1,318 @@
+"""Documents as rows of numbers: bags of words, term frequency, document frequency, TF-IDF."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import torch
+from jaxtyping import Float, Real
+from torch import Tensor
+
+from softlookup.checks import require, require_choice, require_float, require_int
+from softlookup.text import require_distinct, require_tokens
+
+TF_VARIANTS = ("count", "binary", "relative", "unique", "log")
+IDF_VARIANTS = ("inverse", "ratio", "log", "log_plus_one", "smooth")
+
+
+def top_words(documents: list[list[str]], size: int) -> list[str]:
+    """The ``size`` most frequent words of all documents: the simplest vocabulary.
+
+    Args:
+        documents: The tokens of each document.
+        size: How many words to keep. Where there are fewer, all are kept.
+
+    Returns:
+        Distinct words by falling count; words of one count in alphabetical order.
+
+    Raises:
+        ValueError: ``size`` is no integer of at least 0, or a document is one string.
+
+    Source: lecture 000, "Can we learn simple heuristics?". Chapter: counting#vocabulary.
+
+    Example:
+        >>> top_words([["b", "a", "c"], ["b"]], 2)
+        ['b', 'a']
+    """
+    _require_documents(documents)
+    require_int(0, size=size)
+    counts = Counter(token for document in documents for token in document)
+    return sorted(counts, key=lambda word: (-counts[word], word))[:size]
+
+
+def vocabulary_coverage(documents: list[list[str]], vocabulary: list[str]) -> float:
+    """The share of all tokens whose word is in the vocabulary.
+
+    Args:
+        documents: The tokens of each document.
+        vocabulary: The words that are kept.
+
+    Returns:
+        A share between 0 and 1.
+
+    Raises:
+        ValueError: The documents hold no token, or a word of the vocabulary comes twice.
+
+    Source: lecture 000, "Can we learn simple heuristics?". Chapter: counting#vocabulary.
+
+    Example:
+        >>> vocabulary_coverage([["b", "a", "c"], ["b"]], ["b", "a"])
+        0.75
+    """
+    _require_documents(documents)
+    _require_vocabulary(vocabulary)
+    tokens = [token for document in documents for token in document]
+    require(bool(tokens), "documents must hold at least one token", documents=documents)
+    kept = set(vocabulary)
+    return sum(token in kept for token in tokens) / len(tokens)
+
+
+def count_matrix(documents: list[list[str]], vocabulary: list[str]) -> Float[Tensor, "docs vocab"]:
+    """The bag of words of each document: how often each word of the vocabulary occurs.
+
+    Args:
+        documents: The tokens of each document. One without tokens gives a row of zeros.
+        vocabulary: The M words that get a column, in the order of the columns.
+
+    Returns:
+        Counts; row i sums to the tokens of document i that are in the vocabulary.
+
+    Raises:
+        ValueError: There is no document, the vocabulary is empty, or one of its words comes twice.
+
+    Source: lecture 000, "Bag of Words". Chapter: counting#bag-of-words.
+
+    Example:
+        >>> count_matrix([["not", "yet", "not"], ["yes"]], ["not", "yet"])
+        tensor([[2., 1.],
+                [0., 0.]], dtype=torch.float64)
+    """
+    _require_documents(documents)
+    _require_vocabulary(vocabulary)
+    require(bool(vocabulary), "vocabulary must hold at least one word", vocabulary=vocabulary)
+    column = {word: j for j, word in enumerate(vocabulary)}
+    counts = np.zeros((len(documents), len(vocabulary)))
+    for i, document in enumerate(documents):
+        for token in document:
+            if token in column:
+                counts[i, column[token]] += 1
+    return torch.from_numpy(counts)
+
+
+def binary_matrix(documents: list[list[str]], vocabulary: list[str]) -> Float[Tensor, "docs vocab"]:
+    """The binary bag of words of each document: 1 where word j occurs, else 0.
+
+    Args:
+        documents: The tokens of each document. One without tokens gives a row of zeros.
+        vocabulary: The M words that get a column, in the order of the columns.
+
+    Returns:
+        Zeros and ones.
+
+    Raises:
+        ValueError: There is no document, the vocabulary is empty, or one of its words comes twice.
+
+    Source: lecture 000, "Bag of Words". Chapter: counting#bag-of-words.
+
+    Example:
+        >>> binary_matrix([["not", "yet", "not"], ["yes"]], ["not", "yet"])
+        tensor([[1., 1.],
+                [0., 0.]], dtype=torch.float64)
+    """
+    return (count_matrix(documents, vocabulary) > 0).double()
+
+
+def term_frequency(
+    counts: Float[Tensor, "docs vocab"],
+    variant: str,
+    lengths: Real[Tensor, "docs"] | None = None,
+) -> Float[Tensor, "docs vocab"]:
+    r"""How much a word matters within its document, in one of five readings of the count $c$.
+
+    "count" is $c$; "binary" is 1 where $c > 0$; "relative" is $c$ over the document's tokens;
+    "unique" is $c$ over the document's distinct words; "log" is $\log(1 + c)$, which is 0 where
+    the word is absent (the plain logarithm would be $-\infty$ there, and 0 for a single use).
+
+    Args:
+        counts: Counts, from ``count_matrix``.
+        variant: "count", "binary", "relative", "unique" or "log".
+        lengths: Tokens in each document, for "relative" alone. Give it when the vocabulary leaves
+            words out; otherwise the row sums are the lengths.
+
+    Returns:
+        One number for each count. A document without tokens keeps its row of zeros.
+
+    Raises:
+        ValueError: A count is negative or not finite, the variant is unknown, or ``lengths`` does
+            not fit the counts.
+
+    Source: lecture 000, "Term Frequency". Chapter: counting#term-frequency.
+
+    Example:
+        >>> term_frequency(torch.tensor([[3.0, 1.0, 0.0]]), "relative")
+        tensor([[0.7500, 0.2500, 0.0000]])
+    """
+    _require_counts(counts)
+    require_choice(TF_VARIANTS, variant=variant)
+    lengths = counts.sum(dim=1) if lengths is None else _checked_lengths(lengths, counts)
+    present = (counts > 0).to(counts.dtype)
+    match variant:
+        case "count":
+            return counts
+        case "binary":
+            return present
+        case "relative":
+            return _share(counts, lengths)
+        case "unique":
+            return _share(counts, present.sum(dim=1))
+        case "log":
+            return torch.log1p(counts)
+
+
+def document_frequency(counts: Float[Tensor, "docs vocab"]) -> Float[Tensor, "vocab"]:
+    """How many documents contain each word: $N_j$.
+
+    Args:
+        counts: Counts, from ``count_matrix``.
+
+    Returns:
+        Whole numbers from 0 to the number of documents.
+
+    Raises:
+        ValueError: A count is negative or not finite.
+
+    Source: lecture 000, "Inverse Document Frequency". Chapter: counting#document-frequency.
+
+    Example:
+        >>> document_frequency(torch.tensor([[2.0, 0.0], [5.0, 1.0]]))
+        tensor([2., 1.])
+    """
+    _require_counts(counts)
+    return (counts > 0).sum(dim=0).to(counts.dtype)
+
+
+def inverse_document_frequency(
+    document_frequency: Float[Tensor, "vocab"],
+    n_documents: int,
+    variant: str,
+    *,
+    base: float = math.e,
+) -> Float[Tensor, "vocab"]:
+    r"""How rare each word is among the $N$ documents, in one of five readings of $N_j$.
+
+    "inverse" is $1/N_j$; "ratio" is $N/N_j$; "log" is $\log(N/N_j)$; "log_plus_one" is
+    $\log(N/(N_j+1))$, negative for a word of every document; "smooth" is
+    $\log\frac{1+N}{1+N_j} + 1$, which scikit-learn uses.
+
+    Args:
+        document_frequency: $N_j$, the number of documents that contain word j.
+        n_documents: $N$.
+        variant: "inverse", "ratio", "log", "log_plus_one" or "smooth".
+        base: Base of the logarithm, above 1. The lecture's tables use 10.
+
+    Returns:
+        One weight a word. With "log", a word of every document has weight 0 exactly.
+
+    Raises:
+        ValueError: A document frequency is not between 0 and N, the variant is unknown, the base is
+            not above 1, or a word is in no document and the variant would divide by zero.
+
+    Source: Spärck Jones 1972; lecture 000, "Inverse Document Frequency". Chapter:
+    counting#inverse-document-frequency.
+
+    Example:
+        >>> inverse_document_frequency(torch.tensor([2.0, 1.0]), 2, "log", base=10)
+        tensor([0.0000, 0.3010])
+    """
+    N, N_j = n_documents, document_frequency
+    _require_idf_arguments(N_j, N, variant, base)
+    match variant:
+        case "inverse":
+            return 1 / N_j
+        case "ratio":
+            return N / N_j
+        case "log":
+            return torch.log(N / N_j) / math.log(base)
+        case "log_plus_one":
+            return torch.log(N / (N_j + 1)) / math.log(base)
+        case "smooth":
+            return torch.log((1 + N) / (1 + N_j)) / math.log(base) + 1
+
+
+def tf_idf(
+    counts: Float[Tensor, "docs vocab"],
+    *,
+    tf: str = "count",
+    idf: str = "log",
+    base: float = math.e,
+) -> Float[Tensor, "docs vocab"]:
+    r"""Often here, rare elsewhere: $\text{TF}(w, x) \times \text{IDF}(w)$.
+
+    Args:
+        counts: Counts, from ``count_matrix``; they give both factors.
+        tf: A variant of ``term_frequency``.
+        idf: A variant of ``inverse_document_frequency``.
+        base: Base of the logarithm in the IDF. The lecture's tables use 10.
+
+    Returns:
+        One weight for each count; with ``idf="log"``, 0 for a word that is in every document.
+
+    Raises:
+        ValueError: As ``term_frequency`` and ``inverse_document_frequency`` do.
+
+    Source: Salton and Buckley 1988; lecture 000, "TF-IDF". Chapter: counting#tf-idf.
+
+    Example:
+        >>> tf_idf(torch.tensor([[2.0, 0.0], [1.0, 2.0]]), base=10)
+        tensor([[0.0000, 0.0000],
+                [0.0000, 0.6021]])
+    """
+    weight = inverse_document_frequency(document_frequency(counts), len(counts), idf, base=base)
+    return term_frequency(counts, tf) * weight
+
+
+def _share(counts: Tensor, total: Tensor) -> Tensor:
+    return counts / total.where(total > 0, 1)[:, None]  # an empty document: 0/1, not 0/0
+
+
+def _require_documents(documents: list[list[str]]) -> None:
+    require_tokens(documents=documents)
+    require(len(documents) > 0, "documents must hold at least one document", documents=documents)
+    require_tokens(**{f"documents[{i}]": document for i, document in enumerate(documents)})
+
+
+def _require_vocabulary(vocabulary: list[str]) -> None:
+    require_tokens(vocabulary=vocabulary)
+    require_distinct(vocabulary=vocabulary)
+
+
+def _require_counts(counts: Tensor) -> None:
+    require(counts.ndim == 2, "counts must have two axes, (docs, vocab)", counts=counts)
+    require_float(counts=counts)
+    wrong = counts[~(torch.isfinite(counts) & (counts >= 0))].tolist()
+    require(not wrong, "counts must be finite and not negative", wrong=wrong[:5])
+
+
+def _checked_lengths(lengths: Tensor, counts: Tensor) -> Tensor:
+    fits = lengths.shape == counts.shape[:1]
+    rule = "lengths must hold one number for each document"
+    require(fits, rule, lengths=lengths, counts=counts)
+    enough = torch.isfinite(lengths) & (lengths >= counts.sum(dim=1))
+    short = torch.nonzero(~enough).flatten().tolist()
+    rule = "each length must be finite and at least the sum of its document's counts"
+    require(not short, rule, documents=short[:5])
+    return lengths.to(counts.dtype)
+
+
+def _require_idf_arguments(N_j: Tensor, N: int, variant: str, base: float) -> None:
+    require_choice(IDF_VARIANTS, variant=variant)
+    require_int(1, n_documents=N)
+    require(1 < base < math.inf, "base must be above 1 and finite", base=base)
+    require(N_j.ndim == 1, "document_frequency must be a vector", document_frequency=N_j)
+    require_float(document_frequency=N_j)
+    wrong = N_j[~((N_j >= 0) & (N_j <= N))].tolist()
+    require(not wrong, f"document_frequency must be between 0 and N = {N}", wrong=wrong[:5])
+    unseen = torch.nonzero(N_j == 0).flatten().tolist()
+    divides_by_zero = variant in ("inverse", "ratio", "log") and len(unseen) > 0
+    rule = f"{variant!r} needs every word in at least one document (or take 'smooth')"
+    require(not divides_by_zero, rule, unseen_columns=unseen[:5], n_unseen=len(unseen))

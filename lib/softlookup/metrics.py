@@ -1,0 +1,121 @@
+"""How good a classifier's answers are: the confusion matrix, precision, recall and F1."""
+
+import torch
+from jaxtyping import Int, Shaped
+from torch import Tensor
+
+from softlookup.checks import require, require_int
+
+
+def confusion_matrix(
+    truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"], n_classes: int = 2
+) -> Int[Tensor, "{n_classes} {n_classes}"]:
+    """Count every pair of true class (row) and predicted class (column).
+
+    Args:
+        truth: True classes, whole numbers from 0 to ``n_classes - 1``; booleans count as 0 and 1.
+        predicted: Predicted classes, in the same order.
+        n_classes: How many classes there are.
+
+    Returns:
+        Counts that sum to n; for two classes [[true neg., false pos.], [false neg., true pos.]].
+
+    Raises:
+        ValueError: The lengths differ, a label is no class, or ``n_classes`` is below 1.
+
+    Source: lecture 000, "Spam". Chapter: counting#precision-and-recall.
+
+    Example:
+        >>> truth, predicted = torch.tensor([0, 0, 0, 1, 1]), torch.tensor([0, 0, 1, 1, 0])
+        >>> confusion_matrix(truth, predicted)
+        tensor([[2, 1],
+                [1, 1]])
+    """
+    require_int(1, n_classes=n_classes)
+    same_length = truth.ndim == 1 and truth.shape == predicted.shape
+    rule = "truth and predicted must be two vectors of the same length"
+    require(same_length, rule, truth=truth, predicted=predicted)
+    _require_labels(n_classes, truth=truth, predicted=predicted)
+    pairs = truth.long() * n_classes + predicted.long()
+    return torch.bincount(pairs, minlength=n_classes**2).unflatten(0, (n_classes, n_classes))
+
+
+def precision(truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"]) -> float:
+    r"""Of all that was called positive, the share that is: $TP / (TP + FP)$.
+
+    Args:
+        truth: True classes, 1 (positive) or 0.
+        predicted: Predicted classes, 1 or 0.
+
+    Returns:
+        A share between 0 and 1; 0.0 by convention where nothing was called positive.
+
+    Raises:
+        ValueError: The lengths differ, or a label is not 0 or 1.
+
+    Source: van Rijsbergen 1979, chapter 7. Chapter: counting#precision-and-recall.
+
+    Example:
+        >>> precision(torch.tensor([1, 0, 1, 1]), torch.tensor([1, 1, 0, 0]))
+        0.5
+    """
+    (_, false_positive), (_, true_positive) = confusion_matrix(truth, predicted).tolist()
+    return _ratio(true_positive, true_positive + false_positive)
+
+
+def recall(truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"]) -> float:
+    r"""Of all that is positive, the share that was called so: $TP / (TP + FN)$.
+
+    Args:
+        truth: True classes, 1 (positive) or 0.
+        predicted: Predicted classes, 1 or 0.
+
+    Returns:
+        A share between 0 and 1; 0.0 by convention where nothing is positive.
+
+    Raises:
+        ValueError: The lengths differ, or a label is not 0 or 1.
+
+    Source: van Rijsbergen 1979, chapter 7. Chapter: counting#precision-and-recall.
+
+    Example:
+        >>> recall(torch.tensor([1, 0, 1, 1, 1]), torch.tensor([1, 1, 0, 0, 0]))
+        0.25
+    """
+    _, (false_negative, true_positive) = confusion_matrix(truth, predicted).tolist()
+    return _ratio(true_positive, true_positive + false_negative)
+
+
+def f1_score(truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"]) -> float:
+    r"""The harmonic mean of precision and recall: $2\,TP / (2\,TP + FP + FN)$.
+
+    Args:
+        truth: True classes, 1 (positive) or 0.
+        predicted: Predicted classes, 1 or 0.
+
+    Returns:
+        A number between 0 and 1; 0.0 by convention where nothing is, or was called, positive.
+
+    Raises:
+        ValueError: The lengths differ, or a label is not 0 or 1.
+
+    Source: van Rijsbergen 1979, chapter 7. Chapter: counting#precision-and-recall.
+
+    Example:
+        >>> f1_score(torch.tensor([1, 0, 1, 1]), torch.tensor([1, 1, 0, 0]))
+        0.4
+    """
+    matrix = confusion_matrix(truth, predicted).tolist()
+    (_, false_positive), (false_negative, true_positive) = matrix
+    return _ratio(2 * true_positive, 2 * true_positive + false_positive + false_negative)
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _require_labels(n_classes: int, **labels: Tensor) -> None:
+    for name, values in labels.items():
+        wrong = sorted({value for value in values.tolist() if value not in range(n_classes)})
+        rule = f"{name} must hold whole numbers from 0 to {n_classes - 1}"
+        require(not wrong, rule, wrong=wrong)
