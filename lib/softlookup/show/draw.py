@@ -20,7 +20,7 @@ def heatmap(
     rows: Sequence[str],
     columns: Sequence[str],
     scale: str = "weights",
-    digits: int = 2,
+    digits: int | None = 2,
 ) -> Axes:
     """Draw a matrix as coloured cells with their numbers, row 0 on top.
 
@@ -30,7 +30,7 @@ def heatmap(
         rows: The rows' names (in attention: the queries).
         columns: The columns' names (in attention: the keys).
         scale: "weights" colours from 0 to 1, "signed" is centred on 0, "counts" starts at 0.
-        digits: Significant digits in the cells; 0 leaves the numbers out.
+        digits: Digits after the point, where not all are whole; None leaves the numbers out.
 
     Raises:
         ValueError: The shape does not fit the names, or ``scale`` is unknown.
@@ -51,7 +51,7 @@ def heatmap(
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.invert_yaxis()
-    if digits:
+    if digits is not None:
         _write_numbers(ax, values, low, high, colours, digits)
     return ax
 
@@ -102,10 +102,11 @@ def _write_numbers(
     ax: Axes, values: Tensor, low: float, high: float, colours: str, digits: int
 ) -> None:
     shade = matplotlib.colormaps[colours]
+    digits = 0 if bool((values == values.round()).all()) else digits
     for i, row in enumerate(values.tolist()):
         for j, value in enumerate(row):
             position = np.clip((value - low) / (high - low), 0, 1) if np.isfinite(value) else 0
             luminance = np.dot(shade(position)[:3], (0.2126, 0.7152, 0.0722))
-            text = format_number(value, digits).replace("-", "−").replace("inf", "∞")
+            text = f"{value:.{digits}f}".replace("-", "−").replace("inf", "∞")
             colour = "#000000" if luminance > 0.45 else "#ffffff"
             ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=colour, fontsize=9)

@@ -1,0 +1,64 @@
+# make book · make test · make serve · make again · make bench · make mutants · make clean
+PYTHON ?= python3
+BIN := .venv/bin
+BUILD := $(BIN)/jupyter-book build . -W -n --keep-going -q
+export OMP_NUM_THREADS := 1
+
+.PHONY: book test lint units chapters site again bench mutants serve address clean
+
+book: .venv/installed
+	@$(BIN)/python _ext/execute.py
+	@echo "Building the site."
+	@$(BUILD)
+	@echo "The book is ready: file://$(CURDIR)/_build/html/index.html   (or: make serve)"
+
+test: lint units chapters site
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/nbstripout --verify --keep-id chapters/*.ipynb
+	$(BIN)/lint-imports
+
+# Twice: as they are, then with every annotated shape of the library checked at run time.
+units: .venv/installed
+	$(BIN)/pytest -n 2 -q tests --ignore tests/book --doctest-modules lib/softlookup
+	SOFTLOOKUP_TYPECHECK=1 $(BIN)/pytest -n 2 -q tests --ignore tests/book
+
+chapters: .venv/installed
+	$(BIN)/python _ext/execute.py --all
+
+site: .venv/installed
+	@echo "Building the site; a warning is an error."
+	$(BUILD) --all
+	$(BIN)/pytest -q tests/book
+
+again: .venv/installed
+	$(BIN)/python _ext/execute.py --again
+
+bench: .venv/installed
+	$(BIN)/python benchmarks/run.py
+
+mutants: .venv/installed
+	$(BIN)/python tests/mutants/run.py
+
+serve: book
+	$(BIN)/python -m http.server --directory _build/html --bind 127.0.0.1 8000
+
+clean:
+	rm -rf _build .jupyter_cache .executed .venv lib/*.egg-info
+
+# TORCH=cpu takes PyTorch's own index of builds without CUDA; the lock itself names no index.
+TORCH_INDEX := $(if $(filter cpu,$(TORCH)),--index-url https://download.pytorch.org/whl/cpu)
+
+.venv/installed: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; (3, 11) <= v < (3, 14) or sys.exit(f"Soft Lookup needs Python 3.11 to 3.13; this is {v[0]}.{v[1]}. Choose one: make PYTHON=python3.12 ...")'
+	@if [ "$$(uname -s)" = Linux ] && [ -z "$(TORCH)" ] && ! command -v nvidia-smi >/dev/null; then \
+	  echo "No NVIDIA GPU found. Should pip start to fetch packages named nvidia-... (several GB of CUDA),"; \
+	  echo "stop it with Ctrl-C and run: make book TORCH=cpu"; fi
+	@echo "Making the environment .venv (a few minutes the first time)."
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --disable-pip-version-check -q --progress-bar on $(TORCH_INDEX) $$(grep '^torch==' requirements.txt)
+	$(BIN)/python -m pip install --disable-pip-version-check -q --progress-bar on -r requirements.txt
+	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
+	@touch $@

@@ -1,0 +1,176 @@
+"""Execute the chapters once, in parallel, through nbmake, and keep their outputs for the book.
+
+    python _ext/execute.py          the chapters whose outputs are missing or out of date
+    python _ext/execute.py --all    all of them, as the tests do
+    python _ext/execute.py --again  all of them, and compare the text with what is kept
+
+The outputs go into the cache that `jupyter-book build` reads. That cache knows when a notebook
+changed, but not when the library, the lock or a data set did: `drop_stale` empties it then.
+"""
+
+import argparse
+import copy
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import yaml
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / ".jupyter_cache"
+STAGE = ROOT / ".executed"  # nbmake passes over every path that holds "_build"
+
+
+def chapters() -> list[Path]:
+    """The notebooks of the book, in the order of its table of contents."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+
+    def files(entry):
+        if isinstance(entry, dict):
+            if "file" in entry:
+                yield entry["file"]
+            for value in entry.values():
+                yield from files(value)
+        elif isinstance(entry, list):
+            for value in entry:
+                yield from files(value)
+
+    paths = (ROOT / name for name in files(toc))
+    notebooks = (path if path.suffix else path.with_suffix(".ipynb") for path in paths)
+    return [path for path in notebooks if path.suffix == ".ipynb" and path.exists()]
+
+
+def fingerprint() -> str:
+    """A digest of all that a chapter's outputs depend on, beside its own cells."""
+    digest = hashlib.sha256(sys.version.encode())
+    library = sorted((ROOT / "lib" / "softlookup").rglob("*"))
+    for path in [*library, ROOT / "requirements.txt"]:
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(str(path.relative_to(ROOT)).encode())
+            digest.update(path.read_bytes())
+    for path in _fetched_data():
+        digest.update(f"{path.name} {path.stat().st_size}".encode())
+    return digest.hexdigest()
+
+
+def drop_stale() -> str:
+    """Empty the cache if its outputs come from another library, lock or data; the fingerprint."""
+    stamp, now = CACHE / "fingerprint", fingerprint()
+    if not stamp.exists() or stamp.read_text() != now:
+        shutil.rmtree(CACHE, ignore_errors=True)
+        CACHE.mkdir()
+        stamp.write_text(now)
+    return now
+
+
+def execute(notebooks: list[Path]) -> dict[Path, nbformat.NotebookNode]:
+    """Run notebooks through nbmake, two at a time; stop with its report if one fails."""
+    shutil.rmtree(STAGE, ignore_errors=True)
+    staged = {path: STAGE / path.relative_to(ROOT) for path in notebooks}
+    for path, copied in staged.items():
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copied)
+    command = [sys.executable, "-m", "pytest", "--nbmake", "--overwrite", "-n", "2", "-v"]
+    command += ["--nbmake-timeout=600", "--rootdir", str(STAGE), "-c", os.devnull]
+    command += ["-p", "no:cacheprovider", *map(str, staged.values())]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SOFTLOOKUP_STATIC": "1"}
+    if subprocess.run(command, env=environment, check=False).returncode:
+        sys.exit("A chapter failed; its report is above.")
+    executed = {path: _outputs(path, copied) for path, copied in staged.items()}
+    shutil.rmtree(STAGE)
+    return executed
+
+
+def keep(executed: dict[Path, nbformat.NotebookNode]) -> None:
+    """Put executed notebooks into the cache that the book is built from."""
+    cache = get_cache(str(CACHE))
+    for path, notebook in executed.items():
+        bundle = CacheBundleIn(notebook, str(path))
+        cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+
+
+def kept(path: Path) -> nbformat.NotebookNode | None:
+    """The executed notebook that the cache holds for a chapter, or None."""
+    notebook = nbformat.read(path, as_version=4)
+    try:
+        return get_cache(str(CACHE)).merge_match_into_notebook(notebook)[1]
+    except KeyError:
+        return None
+
+
+def text_outputs(notebook: nbformat.NotebookNode) -> dict[str, str]:
+    """What each cell printed or showed as text, streams merged; measurements left out."""
+    texts = {}
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and "measurement" not in cell.metadata.get("tags", []):
+            parts = [
+                output.text if "text" in output else output.get("data", {}).get("text/plain", "")
+                for output in cell.outputs
+            ]
+            texts[cell.id] = "".join(parts)
+    return texts
+
+
+def compare(path: Path, first: nbformat.NotebookNode, second: nbformat.NotebookNode) -> list[str]:
+    """The cells of a chapter whose text differs between two runs, with both texts."""
+    before, after = text_outputs(first), text_outputs(second)
+    return [
+        f"{path.name}, cell {key}:\n--- first\n{before[key]}\n--- again\n{after[key]}"
+        for key in before
+        if before[key] != after[key]
+    ]
+
+
+def _outputs(source: Path, executed: Path) -> nbformat.NotebookNode:
+    """The source notebook with the executed one's outputs, and nothing else of it (no times)."""
+    notebook = nbformat.read(source, as_version=4)
+    run = nbformat.read(executed, as_version=4)
+    for cell, ran in zip(notebook.cells, run.cells, strict=True):
+        if cell.cell_type == "code":
+            cell.outputs = copy.deepcopy(ran.outputs)
+            cell.execution_count = ran.execution_count
+    return notebook
+
+
+def _fetched_data() -> list[Path]:
+    from softlookup import data
+
+    folder = data.cache_folder()
+    return sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
+
+
+def main() -> None:
+    """Execute what is due."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--all", action="store_true", help="also what is up to date")
+    parser.add_argument("--again", action="store_true", help="run all again, compare the text")
+    options = parser.parse_args()
+    drop_stale()
+    everything = options.all or options.again
+    before = {path: kept(path) for path in chapters()}
+    due = [path for path, notebook in before.items() if everything or notebook is None]
+    if not due:
+        print("All chapters are up to date.")
+        return
+    print(f"Executing {len(due)} of {len(before)} notebooks, two at a time.", flush=True)
+    executed = execute(due)
+    keep(executed)
+    if options.again:
+        first = {path: before[path] or None for path in due}
+        missing = [path for path in due if first[path] is None]
+        again = execute(missing) if missing else {}
+        pairs = [(path, first[path] or again[path], executed[path]) for path in due]
+        differences = [line for pair in pairs for line in compare(*pair)]
+        if differences:
+            sys.exit("Two runs differ.\n" + "\n".join(differences))
+        print(f"{len(due)} notebooks printed the same text twice.")
+
+
+if __name__ == "__main__":
+    main()
