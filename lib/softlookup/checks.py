@@ -1,5 +1,6 @@
 """Checks of what a caller passed in: the rule that was broken, and every value that broke it."""
 
+import torch
 from torch import Tensor
 
 
@@ -41,8 +42,11 @@ def require_int(minimum: int, **values: object) -> None:
     """
     for name, value in values.items():
         is_int = isinstance(value, int) and not isinstance(value, bool)
-        require(is_int and value >= minimum, f"{name} must be an integer of at least {minimum}",
-                **{name: value})
+        require(
+            is_int and value >= minimum,
+            f"{name} must be an integer of at least {minimum}",
+            **{name: value},
+        )
 
 
 def require_choice(allowed: tuple[str, ...], **values: object) -> None:
@@ -63,6 +67,52 @@ def require_choice(allowed: tuple[str, ...], **values: object) -> None:
     for name, value in values.items():
         names = ", ".join(repr(choice) for choice in allowed)
         require(value in allowed, f"{name} must be one of {names}", **{name: value})
+
+
+def require_float(**tensors: Tensor) -> None:
+    """Raise a ``ValueError`` unless each of ``tensors`` holds floating-point numbers.
+
+    Args:
+        tensors: What the caller passed, by name.
+
+    Raises:
+        ValueError: A tensor holds integers, booleans or complex numbers.
+
+    Example:
+        >>> import torch
+        >>> require_float(query=torch.tensor([[1, 0]]))
+        Traceback (most recent call last):
+        ValueError: query must hold floating-point numbers; got dtype=torch.int64
+    """
+    for name, tensor in tensors.items():
+        rule = f"{name} must hold floating-point numbers"
+        require(tensor.is_floating_point(), rule, dtype=tensor.dtype)
+
+
+def require_mask(mask: Tensor, scores_shape: tuple[int, ...]) -> None:
+    """Raise a ``ValueError`` unless ``mask`` is boolean and can be laid over the scores.
+
+    Args:
+        mask: What the caller passed; True means "may read".
+        scores_shape: The shape (..., n_q, n_k) of the scores. The mask has the same last axis; on
+            the axes before it, it may have length 1 or leave out leading ones.
+
+    Raises:
+        ValueError: ``mask`` is not boolean, or does not fit.
+
+    Example:
+        >>> import torch
+        >>> require_mask(torch.ones(2, 3, dtype=torch.bool), (2, 4))
+        Traceback (most recent call last):
+        ValueError: mask must fit scores of shape (2, 4); got mask=(2, 3)
+    """
+    rule = "mask must be boolean (True = may read)"
+    require(mask.dtype == torch.bool, rule, dtype=mask.dtype)
+    pairs = zip(reversed(mask.shape), reversed(scores_shape), strict=False)
+    fits = all(size in (1, wanted) for size, wanted in pairs)
+    has_keys = mask.shape[-1:] == scores_shape[-1:]
+    rule = f"mask must fit scores of shape {tuple(scores_shape)}"
+    require(fits and has_keys and mask.ndim <= len(scores_shape), rule, mask=mask)
 
 
 def _shown(value: object) -> str:

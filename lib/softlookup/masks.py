@@ -1,0 +1,181 @@
+"""Masks: which key each query may read. Boolean, True = may read; combine with & and |."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from softlookup.checks import require, require_int
+
+
+def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "n_q n_k"]:
+    """Each query reads the keys up to its own position, and nothing that comes later.
+
+    Args:
+        n_q: The number of queries.
+        n_k: The number of keys; ``n_q`` if left out. Where there are more keys than queries, the
+            queries are the *last* positions, as when the keys of earlier tokens were kept.
+
+    Returns:
+        True at $(i, j)$ where $j \\le i + n_k - n_q$: a lower triangle with its corner at the end.
+        For $n$ positions that is $n(n+1)/2$ times True.
+
+    Raises:
+        ValueError: ``n_q`` is no integer of at least 1, or ``n_k`` none of at least ``n_q``.
+
+    Source: Vaswani et al. 2017, section 3.2.3; lectures 001, "Attention is left-to-right", 003,
+    "Implementation Details", and 004, "Why mask?". Chapter: attention#masks.
+
+    Example:
+        >>> causal_mask(2, 3).int()
+        tensor([[1, 1, 0],
+                [1, 1, 1]], dtype=torch.int32)
+    """
+    n_k = n_q if n_k is None else n_k
+    require_int(1, n_q=n_q)
+    require_int(n_q, n_k=n_k)
+    query_position = torch.arange(n_k - n_q, n_k).unsqueeze(-1)
+    return torch.arange(n_k) <= query_position
+
+
+def window_mask(n: int, width: int) -> Bool[Tensor, "n n"]:
+    """Each query reads the keys at most ``width`` steps away, on both sides.
+
+    Combined with ``causal_mask(n)`` by &, only the past half of the window is left.
+
+    Args:
+        n: The number of positions.
+        width: Steps to each side; 0 leaves a token only itself.
+
+    Returns:
+        True at $(i, j)$ where $|i - j| \\le$ ``width``. Row $i$ sees
+        $\\min(i, w) + 1 + \\min(n - 1 - i, w)$ keys.
+
+    Raises:
+        ValueError: ``n`` is no integer of at least 1, or ``width`` none of at least 0.
+
+    Source: Beltagy et al. 2020, section 3.1; lecture 004, "Attention in Transformers" (Why mask?).
+    Chapter: attention#masks.
+
+    Example:
+        >>> window_mask(4, 1).int()
+        tensor([[1, 1, 0, 0],
+                [1, 1, 1, 0],
+                [0, 1, 1, 1],
+                [0, 0, 1, 1]], dtype=torch.int32)
+    """
+    require_int(0, width=width)
+    return _distance(n) <= width
+
+
+def dilated_mask(n: int, width: int, dilation: int) -> Bool[Tensor, "n n"]:
+    """A window with gaps: ``width`` keys to each side, every ``dilation``-th position.
+
+    Args:
+        n: The number of positions.
+        width: Keys to each side.
+        dilation: The distance from one visible key to the next; 1 gives ``window_mask``.
+
+    Returns:
+        True at $(i, j)$ where $|i - j|$ is one of 0, $r$, $2r$, ..., $wr$ for dilation $r$. Row
+        $i$ sees $\\min(\\lfloor i/r \\rfloor, w) + 1 + \\min(\\lfloor (n-1-i)/r \\rfloor, w)$ keys.
+
+    Raises:
+        ValueError: ``n`` or ``dilation`` is no integer of at least 1, or ``width`` none of at
+            least 0.
+
+    Source: Beltagy et al. 2020, section 3.1; lecture 004, "Attention in Transformers" (Why mask?).
+    Chapter: attention#masks.
+
+    Example:
+        >>> dilated_mask(5, 1, 2).int()
+        tensor([[1, 0, 1, 0, 0],
+                [0, 1, 0, 1, 0],
+                [1, 0, 1, 0, 1],
+                [0, 1, 0, 1, 0],
+                [0, 0, 1, 0, 1]], dtype=torch.int32)
+    """
+    require_int(0, width=width)
+    require_int(1, dilation=dilation)
+    distance = _distance(n)
+    return (distance % dilation == 0) & (distance <= width * dilation)
+
+
+def global_mask(n: int, positions: Sequence[int]) -> Bool[Tensor, "n n"]:
+    """The tokens at ``positions`` read all others and are read by all others.
+
+    With a window, ``window_mask(n, width) | global_mask(n, positions)``, any two tokens are two
+    steps apart at most.
+
+    Args:
+        n: The number of positions.
+        positions: Those of the global tokens, counted from 0.
+
+    Returns:
+        True in the rows and in the columns of ``positions``: with $g$ of them, a global row sees
+        $n$ keys and every other row $g$.
+
+    Raises:
+        ValueError: ``n`` is no integer of at least 1, or a position none from 0 to ``n - 1``.
+
+    Source: Beltagy et al. 2020, section 3.1; lecture 004, "Attention in Transformers" (Why mask?).
+    Chapter: attention#masks.
+
+    Example:
+        >>> global_mask(3, [0]).int()
+        tensor([[1, 1, 1],
+                [1, 0, 0],
+                [1, 0, 0]], dtype=torch.int32)
+    """
+    require_int(1, n=n)
+    for position in positions:
+        require_int(0, position=position)
+        require(position < n, "a global position must be less than n", position=position, n=n)
+    is_global = torch.zeros(n, dtype=torch.bool)
+    is_global[list(positions)] = True
+    return is_global.unsqueeze(-1) | is_global
+
+
+def padding_mask(
+    lengths: Int[Tensor, "batch"] | Sequence[int], n: int
+) -> Bool[Tensor, "batch 1 n"]:
+    """In a batch of texts filled up to length ``n``, no query reads what was filled up.
+
+    Args:
+        lengths: How many tokens of each text are real; they come first.
+        n: The length to which all texts were filled up.
+
+    Returns:
+        True at the real keys. The middle axis has length 1: the same for every query.
+
+    Raises:
+        ValueError: ``lengths`` is no list of integers from 0 to ``n``, or ``n`` is no integer of
+            at least 1.
+
+    Source: lecture 003, "Implementation Details". Chapter: attention#masks.
+
+    Example:
+        >>> padding_mask([1, 3], n=3).int()
+        tensor([[[1, 0, 0]],
+        <BLANKLINE>
+                [[1, 1, 1]]], dtype=torch.int32)
+    """
+    require_int(1, n=n)
+    lengths = lengths if isinstance(lengths, Tensor) else torch.tensor(list(lengths))
+    _require_lengths(lengths, n)
+    return (torch.arange(n, device=lengths.device) < lengths.unsqueeze(-1)).unsqueeze(-2)
+
+
+def _distance(n: int) -> Int[Tensor, "n n"]:
+    require_int(1, n=n)
+    position = torch.arange(n)
+    return (position.unsqueeze(-1) - position).abs()
+
+
+def _require_lengths(lengths: Tensor, n: int) -> None:
+    is_integer = not (lengths.is_floating_point() or lengths.dtype == torch.bool)
+    rule = "lengths must be a list of integers"
+    require(is_integer and lengths.ndim == 1, rule, lengths=lengths, dtype=lengths.dtype)
+    for length in lengths.tolist():
+        require(0 <= length <= n, "a length must be from 0 to n", length=length, n=n)
