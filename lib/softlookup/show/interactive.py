@@ -26,25 +26,37 @@ class Interactive:
         data: What ``mount`` is given; anything that JSON can hold, finite numbers only.
         alt: What the figure shows, for who cannot see it.
         caption: What stands below it.
+        styles: Style sheets of its own, beside this file, after the one that all share.
 
     Raises:
         ValueError: As ``show_figure``; or ``data`` holds NaN or an infinity.
     """
 
-    def __init__(self, *, name: str, scripts: list[str], data: dict, alt: str, caption: str):
+    def __init__(
+        self,
+        *,
+        name: str,
+        scripts: list[str],
+        data: dict,
+        alt: str,
+        caption: str,
+        styles: tuple[str, ...] = (),
+    ) -> None:
         check_texts(alt, caption, name)
         self.name = name
         self.alt = alt
         self.caption = caption
-        self.data = json.dumps(data, allow_nan=False, ensure_ascii=False).replace("</", "<\\/")
+        self.data = json.dumps(data, allow_nan=False, ensure_ascii=False).replace("<", "\\u003c")
         self.scripts = ["interactive.js", *scripts]
+        self.styles = ["interactive.css", *styles]
 
     def html(self) -> str:
         """The figure as one piece of HTML for a page without a kernel."""
         code = "\n".join(_IMPORT.sub("", _file(script)) for script in self.scripts)
+        style = "\n".join(_file(sheet) for sheet in self.styles)
         key = f"{self.name}-{hashlib.sha256((code + self.data).encode()).hexdigest()[:10]}"
         picture = (
-            f"<style>{_file('interactive.css')}</style>\n"
+            f"<style>{style}</style>\n"
             f'<div class="sl-body" role="group" aria-label="{html.escape(self.alt)}" '
             f'data-sl="{key}"><noscript>{html.escape(self.alt)}</noscript></div>\n'
             f'<script type="module">\n{code}\n'
