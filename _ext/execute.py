@@ -145,6 +145,21 @@ def _fetched_data() -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
 
 
+def setup(app) -> dict:
+    """As a Sphinx extension: no page is built from outputs of another library, lock or data."""
+    os.environ["SOFTLOOKUP_STATIC"] = "1"
+    now = drop_stale()
+
+    def outdated(app, env, added, changed, removed):
+        stale = getattr(env, "softlookup_fingerprint", now) != now
+        env.softlookup_fingerprint = now
+        names = [str(path.relative_to(ROOT).with_suffix("")) for path in chapters()]
+        return [name for name in names if name in env.found_docs] if stale else []
+
+    app.connect("env-get-outdated", outdated)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+
+
 def main() -> None:
     """Execute what is due."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])

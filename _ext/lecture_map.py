@@ -1,0 +1,173 @@
+"""The lecture map: from every slide to the section, the code and the test that settle it.
+
+One source of truth: `chapters/concepts.yml` names the concepts, the chapters' cells carry the ids
+they settle in their metadata. The page is made from both; tests/book/test_map.py keeps them true.
+"""
+
+import json
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import yaml
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from markdown_it import MarkdownIt
+from mdit_py_plugins.anchors.index import slugify
+
+ROOT = Path(__file__).resolve().parent.parent
+LECTURES = {
+    "000": "Toronto: Embeddings, attention, Transformers",
+    "001": "Introduction to large language models",
+    "002": "Notes: Embeddings and self-attention",
+    "003": "Sharif: Attention and Transformers",
+    "004": "UvA: Attention is all you need",
+}
+
+
+def concepts() -> list[dict]:
+    """The rows of the contract, in the order of the book."""
+    return yaml.safe_load((ROOT / "chapters" / "concepts.yml").read_text(encoding="utf-8"))
+
+
+def chapter_files() -> dict[int, Path]:
+    """The notebooks of the written chapters, by number."""
+    return {int(path.name[:2]): path for path in sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))}
+
+
+def sections(path: Path) -> dict[str, list[tuple[str, str]]]:
+    """For each concept id that a chapter's cells carry: the sections (anchor, title) they are in."""
+    found = defaultdict(list)
+    section = ("", "")
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            section = _last_heading(source) or section
+        for concept in cell["metadata"].get("concepts", []):
+            if section not in found[concept]:
+                found[concept].append(section)
+    return dict(found)
+
+
+def title(path: Path) -> str:
+    """A chapter's title: its first heading."""
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        match = re.search(r"^# (.+)$", "".join(cell["source"]), re.MULTILINE)
+        if cell["cell_type"] == "markdown" and match:
+            return match.group(1).strip()
+    raise ValueError(f"a chapter needs a heading of the first level; got {path.name}")
+
+
+def _last_heading(markdown: str) -> tuple[str, str] | None:
+    tokens = MarkdownIt().parse(markdown)
+    titles = [
+        tokens[k + 1].content
+        for k, token in enumerate(tokens)
+        if token.type == "heading_open" and token.tag in ("h1", "h2", "h3")
+    ]
+    if not titles:
+        return None
+    plain = re.sub(r"[`*$]", "", titles[-1])
+    return slugify(plain), plain
+
+
+class LectureMap(Directive):
+    """``lecture-map``: the whole map, by chapter and by lecture."""
+
+    def run(self) -> list[nodes.Node]:
+        """Build the page's sections."""
+        env = self.state.document.settings.env
+        env.note_dependency(str(ROOT / "chapters" / "concepts.yml"))
+        for path in chapter_files().values():
+            env.note_dependency(str(path))
+        rows = concepts()
+        files = chapter_files()
+        by_chapter = [
+            self._chapter(number, [row for row in rows if row["chapter"] == number], files)
+            for number in dict.fromkeys(row["chapter"] for row in rows)
+        ]
+        by_lecture = [self._lecture(key, rows, files) for key in LECTURES]
+        chapters = _section("By chapter", "by-chapter", by_chapter)
+        return [chapters, _section("By lecture and slide", "by-lecture", by_lecture)]
+
+    def _chapter(self, number: int, rows: list[dict], files: dict[int, Path]) -> nodes.Node:
+        if number not in files:
+            ids = ", ".join(row["id"] for row in rows)
+            text = nodes.paragraph("", f"Not yet written. {len(rows)} concepts: {ids}.")
+            return _section(f"Chapter {number}", f"map-chapter-{number}", [text])
+        places = sections(files[number])
+        body = [
+            [
+                [nodes.literal("", row["id"])],
+                [nodes.Text(f"{', '.join(row['lectures'])}: {row['slides']}")],
+                self._links(files[number], places.get(row["id"], [])),
+                _literals(f"{name}" for name in row.get("names", [])),
+                _literals(test.split("/")[-1] for test in row.get("tests", [])),
+            ]
+            for row in rows
+        ]
+        heads = ["Concept", "Lecture and slide", "Section", "In the library", "Test"]
+        name = f"Chapter {number}. {title(files[number])}"
+        return _section(name, f"map-chapter-{number}", [_table(heads, body, name)])
+
+    def _lecture(self, key: str, rows: list[dict], files: dict[int, Path]) -> nodes.Node:
+        slides = defaultdict(list)
+        for row in rows:
+            if key in row["lectures"]:
+                for slide in row["slides"].split(";"):
+                    slides[slide.strip()].append(row)
+        body = [[[nodes.Text(slide)], self._targets(found, files)] for slide, found in slides.items()]
+        name = f"{key} {LECTURES[key]}"
+        return _section(name, f"map-lecture-{key}", [_table(["Slide", "In the book"], body, name)])
+
+    def _targets(self, rows: list[dict], files: dict[int, Path]) -> list[nodes.Node]:
+        links: dict[str, nodes.Node] = {}
+        for row in rows:
+            number = row["chapter"]
+            if number not in files:
+                links.setdefault(f"{number}", nodes.Text(f"chapter {number}, not yet written"))
+                continue
+            for anchor, name in sections(files[number]).get(row["id"], []):
+                text = f"{number}, {name}"
+                links.setdefault(text, self._link(files[number], anchor, text))
+        return _joined(list(links.values()))
+
+    def _links(self, path: Path, places: list[tuple[str, str]]) -> list[nodes.Node]:
+        return _joined([self._link(path, anchor, name) for anchor, name in places])
+
+    def _link(self, path: Path, anchor: str, text: str) -> nodes.Node:
+        env = self.state.document.settings.env
+        uri = env.app.builder.get_relative_uri(env.docname, f"chapters/{path.stem}")
+        return nodes.reference("", text, internal=True, refuri=f"{uri}#{anchor}")
+
+
+def _section(name: str, key: str, children: list[nodes.Node]) -> nodes.section:
+    return nodes.section("", nodes.title("", name), *children, ids=[key], names=[key])
+
+
+def _joined(links: list[nodes.Node]) -> list[nodes.Node]:
+    parts = [part for link in links for part in (link, nodes.Text("; "))]
+    return parts[:-1]
+
+
+def _literals(words) -> list[nodes.Node]:
+    return _joined([nodes.literal("", word) for word in words])
+
+
+def _table(heads: list[str], body: list[list[list[nodes.Node]]], name: str) -> nodes.table:
+    group = nodes.tgroup("", cols=len(heads))
+    group += [nodes.colspec("", colwidth=1) for _ in heads]
+    head = nodes.row("", *(_entry([nodes.Text(text)]) for text in heads))
+    group += nodes.thead("", head)
+    group += nodes.tbody("", *(nodes.row("", *map(_entry, row)) for row in body))
+    return nodes.table("", group, classes=["lecture-map"])
+
+
+def _entry(children: list[nodes.Node]) -> nodes.entry:
+    return nodes.entry("", nodes.paragraph("", "", *children))
+
+
+def setup(app) -> dict:
+    """Register the directive."""
+    app.add_directive("lecture-map", LectureMap)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

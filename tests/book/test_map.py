@@ -1,0 +1,80 @@
+"""The lecture map points at what exists, and no finished chapter leaves a row out."""
+
+import ast
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "_ext"))
+
+import lecture_map
+
+ROWS = lecture_map.concepts()
+WRITTEN = lecture_map.chapter_files()
+FINISHED = [row for row in ROWS if row["chapter"] in WRITTEN]
+
+
+def cells(path: Path) -> list[dict]:
+    """The cells of a notebook."""
+    return json.loads(path.read_text(encoding="utf-8"))["cells"]
+
+
+def asserts(source: str) -> bool:
+    """Whether a cell checks something: an assert, or a with-raises that fails unless it raises."""
+    code = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith("%"))
+    return any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(code)))
+
+
+def test_the_contract_is_whole():
+    ids = [row["id"] for row in ROWS]
+    assert len(ids) == len(set(ids)) == 393
+    assert {row["chapter"] for row in ROWS} == set(range(1, 20))
+    assert all(set(row["lectures"]) <= set(lecture_map.LECTURES) for row in ROWS)
+
+
+@pytest.mark.parametrize("number", sorted(WRITTEN))
+def test_a_chapter_settles_each_of_its_rows_and_claims_no_other(number):
+    wanted = {row["id"] for row in ROWS if row["chapter"] == number}
+    assert set(lecture_map.sections(WRITTEN[number])) == wanted
+
+
+@pytest.mark.parametrize("number", sorted(WRITTEN))
+def test_a_cell_that_claims_a_row_is_executed_and_checks_something(number):
+    checked = set()
+    for cell in cells(WRITTEN[number]):
+        for concept in cell["metadata"].get("concepts", []):
+            assert cell["cell_type"] == "code", f"{concept}: only a code cell settles a row"
+            if asserts("".join(cell["source"])):
+                checked.add(concept)
+    assert checked == {row["id"] for row in ROWS if row["chapter"] == number}
+
+
+@pytest.mark.parametrize("row", FINISHED, ids=lambda row: row["id"])
+def test_a_row_points_at_code_and_tests_that_exist(row):
+    for name in row.get("names", []):
+        module, attribute = name.rsplit(".", 1)
+        assert hasattr(importlib.import_module(f"softlookup.{module}"), attribute), name
+    for test in row.get("tests", []):
+        file, function = test.split("::")
+        tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+        functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        assert function in functions, test
+
+
+@pytest.mark.parametrize("row", FINISHED, ids=lambda row: row["id"])
+def test_a_row_names_a_test_or_the_code_it_is_about(row):
+    assert row.get("tests") or row.get("names"), "name what settles the row"
+
+
+def test_the_page_links_every_finished_row_and_lists_the_others():
+    page = ROOT / "_build" / "html" / "chapters" / "lecture_map.html"
+    if not page.exists():
+        pytest.skip("the site is not built: run `make book`")
+    text = page.read_text(encoding="utf-8")
+    missing = [row["id"] for row in ROWS if row["id"] not in text]
+    assert not missing
+    assert "Not yet written" in text
