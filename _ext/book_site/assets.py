@@ -1,0 +1,97 @@
+"""What a page loads: MathJax from an installed package, and nothing from any other host."""
+
+import shutil
+from importlib.metadata import files
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+# Scripts of extensions that the book's pages do not use. Thebe asks another host for its code and
+# fails without it; the toggle button's work is done by native <details> elements (see markup.py).
+DROPPED_SCRIPTS = ("sphinx-thebe.js", "togglebutton.js", "scripts/")
+DROPPED_CODE = ("THEBE", "thebe", "toggleHint", "toggleOpenOnPrint", "togglebuttonSelector")
+DROPPED_STYLES = (
+    "sphinx-thebe.css",
+    "togglebutton.css",
+    "pygments.css",
+    "styles/",
+    "basic.css",
+    "exercise.css",
+    "proof.css",
+    "mystnb.",
+)
+# Written by theme and extensions, used by no page of ours.
+UNUSED_FILES = (
+    "locales",
+    "images",
+    "scripts",
+    "styles",
+    "vendor",
+    "webpack-macros.html",
+    "sbt-webpack-macros.html",
+    "sphinx-thebe.css",
+    "sphinx-thebe.js",
+    "togglebutton.css",
+    "togglebutton.js",
+)
+
+
+def is_wanted_script(script) -> bool:
+    """Whether a page of the book needs the script."""
+    name = getattr(script, "filename", None) or ""
+    body = getattr(script, "attributes", {}).get("body") or ""
+    if "://" in str(name) or any(str(name).startswith(start) for start in DROPPED_SCRIPTS):
+        return "_static/mathjax" in str(name)
+    return not any(word in body for word in DROPPED_CODE)
+
+
+def is_wanted_style(style) -> bool:
+    """Whether a page of the book needs the style sheet."""
+    name = str(getattr(style, "filename", style)).removeprefix("_static/")
+    return not name.startswith(DROPPED_STYLES)
+
+
+def choose_assets(app: Sphinx, pagename, templatename, context, doctree) -> None:
+    """Keep only what the page uses."""
+    context["script_files"] = [s for s in context["script_files"] if is_wanted_script(s)]
+    context["css_files"] = [s for s in context["css_files"] if is_wanted_style(s)]
+
+
+def mathjax_files() -> list[Path]:
+    """MathJax's one script, its fonts and the TeX extensions it loads on demand."""
+    wanted = ("mathjax/tex-chtml.js", "/woff-v2/", "mathjax/input/tex/extensions/")
+    found = files("sphinx-mathjax-offline") or []
+    return [Path(str(f.locate())) for f in found if any(part in f.as_posix() for part in wanted)]
+
+
+def copy_mathjax(static: Path) -> None:
+    """Copy MathJax into the site, at the place `mathjax_path` names."""
+    for source in mathjax_files():
+        parts = source.parts
+        target = static.joinpath(*parts[parts.index("mathjax") :])
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+
+
+def remove_unused(static: Path) -> None:
+    """Delete the files of theme and extensions that no page refers to."""
+    for name in UNUSED_FILES:
+        path = static / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.exists():
+            path.unlink()
+
+
+def finish_assets(app: Sphinx, exception: Exception | None) -> None:
+    """Complete `_static` once every page is written."""
+    if exception is None and app.builder.format == "html":
+        copy_mathjax(Path(app.outdir) / "_static")
+        remove_unused(Path(app.outdir) / "_static")
+
+
+def setup(app: Sphinx) -> None:
+    """Run after the other extensions have added their scripts to the page."""
+    app.connect("html-page-context", choose_assets, priority=900)
+    app.connect("build-finished", finish_assets, priority=900)

@@ -1,0 +1,87 @@
+// The little that a page needs a script for: colour mode, the folded menu, boxes that scroll.
+(() => {
+  const root = document.documentElement;
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const modeNames = { auto: "as the system", light: "light", dark: "dark" };
+
+  function setMode(mode) {
+    root.dataset.mode = mode;
+    const isDark = mode === "dark" || (mode === "auto" && prefersDark.matches);
+    root.dataset.theme = isDark ? "dark" : "light";
+    const name = document.getElementById("sl-mode-name");
+    if (name) name.textContent = modeNames[mode];
+    try {
+      localStorage.setItem("mode", mode);
+    } catch {
+      // Storage may be forbidden; the mode then lasts for this page.
+    }
+  }
+
+  function setUpMode() {
+    const button = document.getElementById("sl-mode");
+    const modes = Object.keys(modeNames);
+    const current = () => (modes.includes(root.dataset.mode) ? root.dataset.mode : "auto");
+    button.hidden = false;
+    button.addEventListener("click", () => setMode(modes[(modes.indexOf(current()) + 1) % 3]));
+    prefersDark.addEventListener("change", () => setMode(current()));
+    setMode(current());
+  }
+
+  function setUpMenu() {
+    const button = document.getElementById("sl-menu");
+    const sidebar = document.getElementById("sl-sidebar");
+    const open = (isOpen) => {
+      sidebar.classList.toggle("sl-open", isOpen);
+      button.setAttribute("aria-expanded", String(isOpen));
+    };
+    button.addEventListener("click", () => open(!sidebar.classList.contains("sl-open")));
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && sidebar.classList.contains("sl-open")) {
+        open(false);
+        button.focus();
+      }
+    });
+  }
+
+  // A box that scrolls must be reachable by keyboard; one that does not should not be a stop.
+  function markScrollBox(box) {
+    if (box.scrollWidth > box.clientWidth + 1) {
+      box.tabIndex = 0;
+      box.setAttribute("role", "region");
+      box.setAttribute("aria-label", `${box.dataset.label || "Code"}, scrolls sideways`);
+    } else if (box.hasAttribute("role")) {
+      ["tabindex", "role", "aria-label"].forEach((name) => box.removeAttribute(name));
+    }
+  }
+
+  function setUpScrollBoxes() {
+    const boxes = document.querySelectorAll(".sl-scroll, .highlight pre");
+    const observer = new ResizeObserver((entries) => entries.forEach((e) => markScrollBox(e.target)));
+    boxes.forEach((box) => observer.observe(box));
+    // MathJax sets the equations after the page has loaded.
+    window.MathJax?.startup?.promise?.then(() => boxes.forEach(markScrollBox));
+  }
+
+  function setUpContents() {
+    const links = [...document.querySelectorAll(".sl-aside a[href^='#']")];
+    const targets = new Map(links.map((a) => [document.getElementById(a.hash.slice(1)), a]));
+    const observer = new IntersectionObserver((entries) => {
+      const seen = entries.filter((entry) => entry.isIntersecting).pop();
+      if (!seen) return;
+      links.forEach((link) => link.removeAttribute("aria-current"));
+      targets.get(seen.target)?.setAttribute("aria-current", "true");
+    }, { rootMargin: "0px 0px -75% 0px" });
+    targets.forEach((_, target) => target && observer.observe(target));
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    setUpMode();
+    setUpMenu();
+    setUpScrollBoxes();
+    setUpContents();
+  });
+  // Paper has no controls: print what is folded.
+  window.addEventListener("beforeprint", () => {
+    document.querySelectorAll("article details").forEach((box) => (box.open = true));
+  });
+})();
