@@ -27,7 +27,7 @@ def attention_scores(
         $s_{ij} = q_i \cdot k_j / \sqrt{d_k}$, any real numbers.
 
     Raises:
-        ValueError: The shapes or the types do not fit.
+        ValueError: The shapes or the dtypes do not fit.
 
     Source: Vaswani et al. 2017, section 3.2.1; lecture 004, "Attention in Transformers".
     Chapter: attention#scores.
@@ -37,7 +37,7 @@ def attention_scores(
         >>> attention_scores(torch.ones(1, 4), torch.ones(2, 4))
         tensor([[2., 2.]])
     """
-    _check(query, key)
+    _check_query_and_key(query, key)
     scores = query @ key.mT
     return scores / math.sqrt(query.shape[-1]) if scale else scores
 
@@ -62,7 +62,7 @@ def attention_weights(
         if the mask allows it nothing. A weight depends on *all* keys that its query may read.
 
     Raises:
-        ValueError: The shapes or the types do not fit, or ``mask`` is not boolean.
+        ValueError: The shapes or the dtypes do not fit, or ``mask`` is not boolean.
 
     Source: Vaswani et al. 2017, section 3.2.1; lecture 003, "Implementation Details".
     Chapter: attention#weights.
@@ -74,7 +74,7 @@ def attention_weights(
     """
     if mask is None:
         return softmax(attention_scores(query, key, scale=scale))
-    _check(query, key)
+    _check_query_and_key(query, key)
     _check_mask(mask, query, key)
     query, key = _without_idle(query, mask), _without_unread(key, mask)
     return masked_softmax(attention_scores(query, key, scale=scale), mask)
@@ -102,7 +102,7 @@ def attention(
         One row per query: a weighted mean of the values it may read, or zeros if there are none.
 
     Raises:
-        ValueError: The shapes or the types do not fit, or ``mask`` is not boolean.
+        ValueError: The shapes or the dtypes do not fit, or ``mask`` is not boolean.
 
     Source: Vaswani et al. 2017, section 3.2.1; lecture 000, "Attention is all you need".
     Chapter: attention#scaled-dot-product.
@@ -171,7 +171,7 @@ class Attention(nn.Module):
         context: Float[Tensor, "*batch n_k d_context"] | None = None,
         mask: Bool[Tensor, "*#batch #n_q n_k"] | None = None,
     ) -> Float[Tensor, "*batch n_q d_v"]:
-        r"""Let each row of ``x`` read from ``context``: $Z = \mathrm{softmax}(QK^\top/\sqrt{d_k})\,V$.
+        r"""Each row of ``x`` reads from ``context``: $Z = \mathrm{softmax}(QK^\top/\sqrt{d_k})\,V$.
 
         Args:
             x: One row per token that reads.
@@ -183,21 +183,21 @@ class Attention(nn.Module):
             token that may read nothing.
 
         Raises:
-            ValueError: The shapes or the types do not fit, or ``mask`` is not boolean.
+            ValueError: The shapes or the dtypes do not fit, or ``mask`` is not boolean.
         """
         context = x if context is None else context
-        self._check(x, context, mask)
+        self._check_input(x, context, mask)
         x, context = _without_idle(x, mask), _without_unread(context, mask)
         query, key, value = self.W_Q(x), self.W_K(context), self.W_V(context)
         weights = self.weights(attention_weights(query, key, mask))
         return self.dropout(weights) @ value
 
-    def _check(self, x: Tensor, context: Tensor, mask: Tensor | None) -> None:
+    def _check_input(self, x: Tensor, context: Tensor, mask: Tensor | None) -> None:
         for name, rows, layer in (("x", x, self.W_Q), ("context", context, self.W_K)):
             rule = f"{name} must be a matrix with rows of length {layer.in_features}"
             fits = rows.ndim >= 2 and rows.shape[-1] == layer.in_features
             require(fits, rule, **{name: rows})
-            rule = f"{name} must have the layer's type {layer.weight.dtype}"
+            rule = f"{name} must have the layer's dtype {layer.weight.dtype}"
             require(rows.dtype == layer.weight.dtype, rule, dtype=rows.dtype)
         _check_rows(x=x, context=context)
         _check_mask(mask, x, context)
@@ -213,7 +213,7 @@ def _without_idle(rows: Tensor, mask: Tensor | None) -> Tensor:
     return rows if mask is None else rows.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
 
 
-def _check(query: Tensor, key: Tensor) -> None:
+def _check_query_and_key(query: Tensor, key: Tensor) -> None:
     require_float(query=query, key=key)
     _check_rows(query=query, key=key)
     rule = "query and key must have the same last dimension d_k of at least 1"
@@ -221,25 +221,22 @@ def _check(query: Tensor, key: Tensor) -> None:
     require(fits, rule, query=query, key=key)
 
 
-def _check_rows(**readers_and_read: Tensor) -> None:
-    """``query`` and ``key``, or ``x`` and ``context``: same axes before the last two, same type."""
-    (reader, reads), (read, is_read) = readers_and_read.items()
-    both = f"{reader} and {read}"
-    rule = f"{both} must be matrices with the same leading axes, and at least one row of {read}"
-    has_rows = reads.ndim >= 2 and is_read.ndim >= 2 and is_read.shape[-2] > 0
+def _check_rows(**rows: Tensor) -> None:
+    """Two matrices by name, what reads and what is read, must agree in leading axes and dtype."""
+    reads, is_read = rows.values()
+    both = " and ".join(rows)
     same_axes = reads.shape[:-2] == is_read.shape[:-2]
-    require(has_rows and same_axes, rule, **readers_and_read)
-    require(
-        reads.dtype == is_read.dtype,
-        f"{both} must have the same type",
-        **{reader: reads.dtype, read: is_read.dtype},
-    )
+    rule = f"{both} must be matrices with the same leading axes"
+    require(reads.ndim >= 2 and is_read.ndim >= 2 and same_axes, rule, **rows)
+    require(is_read.shape[-2] > 0, "there must be at least one row to read", **rows)
+    dtypes = {name: tensor.dtype for name, tensor in rows.items()}
+    require(reads.dtype == is_read.dtype, f"{both} must have the same dtype", **dtypes)
 
 
 def _check_value(value: Tensor, key: Tensor) -> None:
     rule = "there must be one value for each key: the same shape but for the last axis"
     require(value.ndim >= 2 and value.shape[:-1] == key.shape[:-1], rule, key=key, value=value)
-    rule = "key and value must have the same type"
+    rule = "key and value must have the same dtype"
     require(value.dtype == key.dtype, rule, key=key.dtype, value=value.dtype)
 
 

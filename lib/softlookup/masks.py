@@ -162,20 +162,15 @@ def padding_mask(
                 [[1, 1, 1]]], dtype=torch.int32)
     """
     require_int(1, n=n)
-    lengths = lengths if isinstance(lengths, Tensor) else torch.tensor(list(lengths))
-    _require_lengths(lengths, n)
-    return (torch.arange(n, device=lengths.device) < lengths.unsqueeze(-1)).unsqueeze(-2)
+    lengths = torch.as_tensor(lengths)
+    require(lengths.ndim == 1, "lengths must be a list", lengths=lengths)
+    for length in lengths.tolist():
+        require_int(0, length=length)
+        require(length <= n, "a length must be at most n", length=length, n=n)
+    return (torch.arange(n) < lengths.unsqueeze(-1)).unsqueeze(-2)
 
 
 def _distance(n: int) -> Int[Tensor, "n n"]:
     require_int(1, n=n)
     position = torch.arange(n)
     return (position.unsqueeze(-1) - position).abs()
-
-
-def _require_lengths(lengths: Tensor, n: int) -> None:
-    is_integer = not (lengths.is_floating_point() or lengths.dtype == torch.bool)
-    rule = "lengths must be a list of integers"
-    require(is_integer and lengths.ndim == 1, rule, lengths=lengths, dtype=lengths.dtype)
-    for length in lengths.tolist():
-        require(0 <= length <= n, "a length must be from 0 to n", length=length, n=n)

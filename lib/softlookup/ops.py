@@ -27,7 +27,7 @@ def softmax(
 
     Raises:
         ValueError: ``scores`` is not floating-point or has no last axis to sum over, or
-            ``temperature`` is not positive.
+            ``temperature`` is not positive and finite.
 
     Source: Bridle 1990; lecture 000, "(Dot product) Attention". Chapter: attention#softmax.
 
@@ -37,7 +37,8 @@ def softmax(
     """
     require_float(scores=scores)
     _require_entries(scores=scores)
-    require(temperature > 0, "temperature must be positive", temperature=temperature)
+    rule = "temperature must be positive and finite"
+    require(0 < temperature < math.inf, rule, temperature=temperature)
     largest = scores.detach().amax(dim=-1, keepdim=True)
     exponentials = torch.exp((scores - largest) / temperature)
     return exponentials / exponentials.sum(dim=-1, keepdim=True)

@@ -1,0 +1,87 @@
+"""The checks: each rule holds its tongue when kept, and names every value when broken."""
+
+import pytest
+import torch
+
+from softlookup.checks import require, require_choice, require_float, require_int, require_mask
+
+
+def test_require_is_silent_when_the_rule_holds():
+    require(True, "n must be at least 1", n=1)
+
+
+def test_require_names_the_rule_and_every_value():
+    with pytest.raises(ValueError, match=r"^n must be less than m; got n=5, m='three'$"):
+        require(False, "n must be less than m", n=5, m="three")
+
+
+def test_require_shows_a_tensor_by_its_shape():
+    with pytest.raises(ValueError, match=r"^shapes must fit; got x=\(2, 3\), y=\(5,\)$"):
+        require(False, "shapes must fit", x=torch.zeros(2, 3), y=torch.zeros(5))
+
+
+def test_require_without_values_states_the_rule_alone():
+    with pytest.raises(ValueError, match=r"^there must be a corpus$"):
+        require(False, "there must be a corpus")
+
+
+@pytest.mark.parametrize("value", [2, 3, 10**12])
+def test_require_int_takes_integers_from_the_minimum_on(value):
+    require_int(2, n=value)
+
+
+@pytest.mark.parametrize("value", [1, -2, 2.0, "2", None, True])
+def test_require_int_refuses_smaller_numbers_and_other_types(value):
+    with pytest.raises(ValueError, match=rf"^n must be an integer of at least 2; got n={value!r}$"):
+        require_int(2, n=value)
+
+
+def test_require_int_refuses_a_bool_that_would_be_large_enough():
+    with pytest.raises(ValueError, match=r"got n=True$"):
+        require_int(0, n=True)
+
+
+def test_require_int_looks_at_every_value():
+    with pytest.raises(ValueError, match=r"^d_v must be .* got d_v=0$"):
+        require_int(1, d_k=1, d_v=0)
+
+
+def test_require_choice_takes_each_name():
+    require_choice(("log", "count"), tf="log", idf="count")
+
+
+def test_require_choice_lists_what_is_allowed():
+    message = r"^idf must be one of 'log', 'count'; got idf='lag'$"
+    with pytest.raises(ValueError, match=message):
+        require_choice(("log", "count"), tf="log", idf="lag")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_require_float_takes_every_floating_point_dtype(dtype):
+    require_float(x=torch.zeros(2, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
+def test_require_float_refuses_other_dtypes(dtype):
+    with pytest.raises(
+        ValueError, match=rf"^y must hold floating-point numbers; got dtype={dtype}"
+    ):
+        require_float(x=torch.zeros(2), y=torch.zeros(2, dtype=dtype))
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5), (1, 1, 5), (2, 1, 5), (3, 5), (1, 5), (5,)])
+def test_require_mask_takes_what_can_be_laid_over_the_scores(shape):
+    require_mask(torch.ones(shape, dtype=torch.bool), (2, 3, 5))
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (1,), (), (5, 3), (3, 3, 5), (1, 2, 3, 5), (0, 5)])
+def test_require_mask_refuses_what_cannot(shape):
+    with pytest.raises(ValueError, match=r"^mask must fit scores of shape \(2, 3, 5\); got mask="):
+        require_mask(torch.ones(shape, dtype=torch.bool), (2, 3, 5))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8, torch.int64])
+def test_require_mask_refuses_what_is_not_boolean(dtype):
+    message = rf"^mask must be boolean \(True = may read\); got dtype={dtype}$"
+    with pytest.raises(ValueError, match=message):
+        require_mask(torch.ones(3, 5, dtype=dtype), (3, 5))
