@@ -36,7 +36,7 @@ def chapter_files() -> dict[int, Path]:
 
 
 def sections(path: Path) -> dict[str, list[tuple[str, str]]]:
-    """For each concept id that a chapter's cells carry: the sections (anchor, title) they are in."""
+    """Where a chapter settles each concept: the sections (anchor, title) of its cells."""
     found = defaultdict(list)
     section = ("", "")
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
@@ -116,7 +116,9 @@ class LectureMap(Directive):
             if key in row["lectures"]:
                 for slide in row["slides"].split(";"):
                     slides[slide.strip()].append(row)
-        body = [[[nodes.Text(slide)], self._targets(found, files)] for slide, found in slides.items()]
+        body = [
+            [[nodes.Text(slide)], self._targets(found, files)] for slide, found in slides.items()
+        ]
         name = f"{key} {LECTURES[key]}"
         return _section(name, f"map-lecture-{key}", [_table(["Slide", "In the book"], body, name)])
 

@@ -3,14 +3,11 @@
 import ast
 import importlib
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "_ext"))
-
 import lecture_map
 
 ROWS = lecture_map.concepts()

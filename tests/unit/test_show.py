@@ -1,0 +1,284 @@
+"""What a chapter shows: figures, tables, sources, interactive figures, the session."""
+
+import random
+import re
+
+import ipywidgets
+import matplotlib
+
+matplotlib.use("agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+
+from softlookup.attention import Attention, attention_weights
+from softlookup.show import (
+    Interactive,
+    bars,
+    format_number,
+    heatmap,
+    setup,
+    show_figure,
+    show_source,
+    show_table,
+)
+from softlookup.show import figure as figures
+from softlookup.show import interactive as interactives
+from softlookup.show import source as sources
+from softlookup.show import table as tables
+from softlookup.show.source import source_of
+from softlookup.show.style import BLUE, COLOURS, CSS_COLOURS, INK
+
+ALT = "The line rises to three."
+
+
+def drawn():
+    """A small figure."""
+    _, ax = plt.subplots()
+    ax.plot([1, 2, 3], color=BLUE)
+    ax.set_title("A title")
+    return ax.figure
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """What display() was given, in order."""
+    bundles = []
+
+    def keep(bundle, raw):
+        assert raw
+        bundles.append(bundle)
+
+    for module in (figures, tables, sources):
+        monkeypatch.setattr(module, "display", keep)
+    return bundles
+
+
+def test_two_sessions_draw_the_same_numbers_and_another_seed_others():
+    def draws(seed):
+        setup(seed)
+        return random.random(), np.random.rand(), torch.rand(3).tolist()
+
+    assert draws(5) == draws(5)
+    assert all(a != b for a, b in zip(draws(5), draws(6), strict=True))
+
+
+def test_setup_fixes_threads_algorithms_and_the_number_format():
+    setup(1)
+    assert torch.get_num_threads() == 1
+    assert torch.are_deterministic_algorithms_enabled()
+    assert repr(torch.tensor([1 / 3])) == "tensor([0.3333])"
+    assert repr(np.array([1 / 3])) == "array([0.3333])"
+    assert matplotlib.rcParams["axes.prop_cycle"].by_key()["color"] == list(COLOURS)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "two", True])
+@pytest.mark.bad_input
+def test_setup_refuses_a_seed_that_is_none(seed):
+    with pytest.raises(ValueError, match="seed must be an integer of at least 0; got seed="):
+        setup(seed)
+
+
+def test_a_figure_takes_its_colours_from_the_page_and_says_what_it_shows(shown):
+    show_figure(drawn(), alt=ALT, caption="A line.", name="fig-a-line")
+    page = shown[0]["text/html"]
+    assert shown[0]["text/plain"] == f"Figure: {ALT}"
+    assert 'id="fig-a-line"' in page
+    assert f'aria-label="{ALT}"' in page
+    assert "<figcaption>A line.</figcaption>" in page
+    assert CSS_COLOURS[BLUE] in page
+    assert "currentColor" in page
+    assert INK not in page
+    assert not re.search(r"<(script|style|metadata)|<!--|http://(?!www\.w3)", page)
+    assert plt.get_fignums() == []
+
+
+def test_a_figure_is_the_same_text_twice_and_shares_no_id_with_another(shown):
+    for _ in range(2):
+        show_figure(drawn(), alt=ALT, caption="A line.", name="fig-a-line")
+    assert shown[0] == shown[1]
+    other = drawn()
+    other.axes[0].set_title("Another")
+    show_figure(other, alt=ALT, caption="A line.", name="fig-another")
+    first, second = (set(re.findall(r' id="([^"]+)"', shown[k]["text/html"])) for k in (0, 2))
+    assert first
+    assert not first & second
+    for page, ids in ((shown[0], first), (shown[2], second)):
+        used = set(re.findall(r'(?:url\(|href=")#([^")]+)', page["text/html"]))
+        assert used <= ids
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ({"alt": ""}, "alt must tell the finding in words; got alt=''"),
+        ({"alt": "a line"}, "alt must tell the finding in words"),
+        ({"alt": "my nice plot.png"}, "alt must be words, not a file name"),
+        ({"caption": " "}, "caption must not be empty"),
+        ({"caption": ALT}, "alt must not only repeat the caption"),
+        ({"name": "line"}, "name must be 'fig-' and lower-case words"),
+        ({"name": "fig-A line"}, "name must be 'fig-' and lower-case words"),
+    ],
+)
+def test_show_figure_refuses_texts_that_serve_nobody(texts, message):
+    good = {"alt": ALT, "caption": "A line.", "name": "fig-a-line"}
+    figure = drawn()
+    with pytest.raises(ValueError, match=re.escape(message)):
+        show_figure(figure, **good | texts)
+    plt.close(figure)
+
+
+def test_a_table_names_its_rows_and_columns_for_eye_and_ear(shown):
+    values = torch.tensor([[2.0, 0.30103], [-1.0, 1e-9]])
+    show_table(
+        values, rows=["not", "Yet<"], columns=["TF", "IDF"], caption="Weights", corner="word"
+    )
+    page, text = shown[0]["text/html"], shown[0]["text/plain"]
+    assert '<th scope="row">not</th><td>2</td><td>0.301</td>' in page
+    assert "<td>−1</td>" in page
+    assert "Yet&lt;" in page
+    assert page.count('scope="col"') == 3
+    assert text.splitlines() == ["word  TF    IDF", "not    2  0.301", "Yet<  -1  1e-09"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"rows": ["a", "b", "c"]}, "values must have one row per row name; got values=2, rows=3"),
+        ({"columns": ["x"]}, "row 'a' must have one value per column; got values=2, columns=1"),
+        ({"caption": ""}, "caption must not be empty"),
+    ],
+)
+def test_show_table_refuses_names_that_do_not_fit(changed, message):
+    good = {"rows": ["a", "b"], "columns": ["x", "y"], "caption": "Weights"}
+    with pytest.raises(ValueError, match=re.escape(message)):
+        show_table([[1, 2], [3, 4]], **good | changed)
+
+
+def test_numbers_have_four_digits_and_whole_ones_no_point():
+    assert format_number(0.30103) == "0.301"
+    assert format_number(0.8450999) == "0.8451"
+    assert format_number(torch.tensor(2.0)) == "2"
+    assert format_number(float("nan")) == "nan"
+    assert format_number(-float("inf")) == "-inf"
+    assert format_number(7) == "7"
+    assert format_number("not") == "not"
+    with pytest.raises(ValueError, match="digits must be an integer of at least 1; got digits=0"):
+        format_number(0.5, 0)
+
+
+def test_source_is_the_librarys_own_with_short_docstrings():
+    source = source_of(attention_weights)
+    assert source.startswith("# softlookup.attention\ndef attention_weights(")
+    assert "Args:" not in source
+    assert "Example" not in source
+    compile(source, "shown", "exec")
+    compile(source_of(Attention), "shown", "exec")
+    assert source_of(Attention).count('"""') % 2 == 0
+
+
+def test_show_source_shows_highlighted_python(shown):
+    show_source(attention_weights, Attention)
+    assert shown[0]["text/markdown"].count("```python\n") == 2
+
+
+@pytest.mark.parametrize("thing", [len, torch.nn.Linear, 3, "attention"])
+@pytest.mark.bad_input
+def test_show_source_refuses_what_is_not_of_the_library(thing):
+    with pytest.raises(ValueError, match="show_source shows functions and classes of softlookup"):
+        show_source(thing)
+
+
+def test_heatmap_puts_row_0_on_top_and_writes_each_number():
+    _, ax = plt.subplots()
+    values = torch.tensor([[0.25, 0.75], [1.0, 0.0]])
+    assert heatmap(ax, values, rows=["q0", "q1"], columns=["k0", "k1"]) is ax
+    assert ax.yaxis_inverted()
+    assert [text.get_text() for text in ax.texts] == ["0.25", "0.75", "1.00", "0.00"]
+    assert ax.collections[0].get_clim() == (0.0, 1.0)
+    plt.close(ax.figure)
+
+
+def test_heatmap_centres_signed_values_on_zero():
+    _, ax = plt.subplots()
+    values = torch.tensor([[-3.0, 1.0, -torch.inf]])
+    heatmap(ax, values, rows=["q"], columns=["a", "b", "c"], scale="signed")
+    assert ax.collections[0].get_clim() == (-3.0, 3.0)
+    assert [text.get_text() for text in ax.texts] == ["−3.00", "1.00", "−∞"]
+    plt.close(ax.figure)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"rows": ["a"]}, "one row per row name and one column per column name; got values=(2, 2)"),
+        ({"scale": "loud"}, "scale must be one of 'weights', 'signed', 'counts'; got scale='loud'"),
+    ],
+)
+def test_heatmap_refuses_names_that_do_not_fit(changed, message):
+    figure, ax = plt.subplots()
+    good = {"rows": ["a", "b"], "columns": ["x", "y"]}
+    with pytest.raises(ValueError, match=re.escape(message)):
+        heatmap(ax, torch.eye(2), **good | changed)
+    plt.close(figure)
+
+
+def test_bars_writes_each_number_and_refuses_a_missing_label():
+    figure, ax = plt.subplots()
+    assert bars(ax, [0.5, -2.0], ["a", "b"]) is ax
+    assert [text.get_text() for text in ax.texts] == ["0.5", "-2"]
+    with pytest.raises(ValueError, match="bars needs one label per value"):
+        bars(ax, [0.5, 2.0], ["a"])
+    plt.close(figure)
+
+
+class Echo(Interactive):
+    """The smallest interactive figure: it writes its data into the page."""
+
+    def __init__(self, data, **changed):
+        texts = {"name": "fig-echo", "alt": "It says what it was given.", "caption": "Echo."}
+        super().__init__(scripts=["echo.js"], data=data, **texts | changed)
+
+    def live(self):
+        """A view for a kernel."""
+        return ipywidgets.HTML("live")
+
+
+@pytest.fixture
+def echo_script(monkeypatch):
+    """A script of the test's own among the package's files."""
+    script = 'import { el } from "./interactive.js";\nexport function mount(root, data) {}\n'
+    real = interactives._file
+    monkeypatch.setattr(
+        interactives, "_file", lambda name: script if name == "echo.js" else real(name)
+    )
+
+
+def test_an_interactive_figure_holds_all_it_needs(echo_script):
+    page = Echo({"text": "</script><b>"}).html()
+    assert "import {" not in page
+    assert page.count("</script>") == 1
+    assert page.index("export function el(") < page.index("export function mount(")
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert page == Echo({"text": "</script><b>"}).html()
+    key = re.compile(r'data-sl="([\w-]+)"')
+    assert key.search(page)[1] != key.search(Echo({"text": "other"}).html())[1]
+
+
+def test_an_interactive_figure_is_live_where_there_is_a_kernel(echo_script, monkeypatch):
+    view = "application/vnd.jupyter.widget-view+json"
+    monkeypatch.delenv("SOFTLOOKUP_STATIC", raising=False)
+    bundle = Echo({})._repr_mimebundle_()
+    assert view in bundle
+    assert "text/html" in bundle
+    monkeypatch.setenv("SOFTLOOKUP_STATIC", "1")
+    assert view not in Echo({})._repr_mimebundle_()
+
+
+def test_an_interactive_figure_refuses_nan_and_empty_texts():
+    with pytest.raises(ValueError, match="Out of range float values"):
+        Echo({"x": float("nan")})
+    with pytest.raises(ValueError, match="alt must tell the finding in words"):
+        Echo({}, alt="")
