@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
 import lecture_map
+
+ROOT = Path(__file__).resolve().parents[2]
+
 
 ROWS = lecture_map.concepts()
 WRITTEN = lecture_map.chapter_files()

@@ -11,11 +11,12 @@ import nbformat
 import pytest
 import yaml
 
+import execute
+import lecture_map
 import softlookup
 
 ROOT = Path(__file__).resolve().parents[2]
-import execute
-import lecture_map
+
 
 NOTEBOOKS = sorted((ROOT / "chapters").glob("*.ipynb"))
 CHAPTERS = sorted(lecture_map.chapter_files().values())
@@ -57,9 +58,8 @@ def code_cells(path: Path, *, hidden: bool = True) -> list[nbformat.NotebookNode
 
 def tree(cell: nbformat.NotebookNode) -> ast.Module:
     """The syntax tree of a cell, IPython's lines left out."""
-    lines = cell.source.splitlines()
-    return ast.parse("\n".join("pass" if line.lstrip()[:1] in "%!" and line.strip() else line
-                               for line in lines) if "%" in cell.source else cell.source)  # fmt: skip
+    lines = [re.sub(r"^(\s*)[%!].*", r"\1pass", line) for line in cell.source.splitlines()]
+    return ast.parse("\n".join(lines))
 
 
 def words(markdown: str) -> int:

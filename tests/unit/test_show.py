@@ -203,10 +203,10 @@ def test_heatmap_puts_row_0_on_top_and_writes_each_number():
 
 def test_heatmap_centres_signed_values_on_zero():
     _, ax = plt.subplots()
-    values = torch.tensor([[-3.0, 1.0, -torch.inf]])
+    values = torch.tensor([[-3.0, 1.5, -torch.inf]])
     heatmap(ax, values, rows=["q"], columns=["a", "b", "c"], scale="signed")
     assert ax.collections[0].get_clim() == (-3.0, 3.0)
-    assert [text.get_text() for text in ax.texts] == ["−3.00", "1.00", "−∞"]
+    assert [text.get_text() for text in ax.texts] == ["−3.00", "1.50", "−∞"]
     plt.close(ax.figure)
 
 
