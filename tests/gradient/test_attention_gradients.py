@@ -25,6 +25,12 @@ def leaf(*shape, generator):
     return torch.randn(*shape, dtype=torch.float64, generator=generator).requires_grad_()
 
 
+@pytest.fixture(autouse=True)
+def _seed():
+    """The layers draw their weights from the global generator."""
+    torch.manual_seed(3)
+
+
 @pytest.fixture
 def qkv(generator):
     return [leaf(*shape, generator=generator) for shape in [(2, 5, 3), (2, 7, 3), (2, 7, 11)]]
@@ -54,7 +60,6 @@ def test_weights_with_respect_to_query_and_key(qkv, mask, scale):
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_head_with_respect_to_its_projections_and_its_inputs(generator, mask, bias):
-    torch.manual_seed(2)
     head = Attention(2, 3, 11, d_context=13, bias=bias).double()
     names = list(dict(head.named_parameters()))
     x, context = leaf(5, 2, generator=generator), leaf(7, 13, generator=generator)

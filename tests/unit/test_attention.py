@@ -29,6 +29,12 @@ def attention_by_loops(query, key, value, mask=None, scale=True):
     return tensor(outputs)
 
 
+@pytest.fixture(autouse=True)
+def _seed():
+    """The layers draw their weights from the global generator."""
+    torch.manual_seed(3)
+
+
 @pytest.fixture
 def qkv(generator):
     """Five queries, seven keys; every width a prime of its own."""
@@ -47,7 +53,6 @@ def mask(generator):
 
 @pytest.fixture
 def head():
-    torch.manual_seed(3)
     return Attention(d_model=5, d_k=3, d_v=2, d_context=7).double().eval()
 
 
@@ -196,7 +201,6 @@ def test_dropout_is_silent_in_evaluation(generator):
 
 def test_dropout_falls_on_the_weights_and_scales_the_rest():
     """With values that are all 1 the output is the row sum: 1 on average, but not each time."""
-    torch.manual_seed(3)
     head = Attention(5, 3, 1, dropout=0.1, bias=True).double().train()
     torch.nn.init.zeros_(head.W_V.weight)
     torch.nn.init.ones_(head.W_V.bias)
