@@ -1,0 +1,175 @@
+"""`make bench`: ratios of two things measured in one run, printed and written for the site.
+
+A ratio above 1 means that the library takes longer, or more memory, than what it is compared with.
+The seconds of a machine say little about another; that two things differ tenfold in one run does.
+"""
+
+import datetime
+import math
+import multiprocessing
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+from sklearn.feature_extraction.text import TfidfVectorizer
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from softlookup.attention import attention
+from softlookup.counting import count_matrix, tf_idf
+from softlookup.data import messages
+from softlookup.text import word_tokens
+
+D_K = 64
+LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)
+PAGE = Path(__file__).parent / "last_run.md"
+
+
+def loop(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Attention one query at a time: what the matrix form is measured against."""
+    rows = []
+    for one in query:
+        weights = (key @ one / math.sqrt(D_K)).softmax(dim=0)
+        rows.append(weights @ value)
+    return torch.stack(rows)
+
+
+def fused(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """PyTorch's own kernel."""
+    return scaled_dot_product_attention(query[None], key[None], value[None])[0]
+
+
+PEERS = {"library": attention, "loop": loop, "fused": fused}
+
+
+def inputs(n: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The same random query, key and value for every peer."""
+    generator = torch.Generator().manual_seed(n)
+    return tuple(torch.randn(n, D_K, generator=generator) for _ in range(3))
+
+
+def seconds(functions: list[Callable[[], object]], budget: float = 1.0) -> list[float]:
+    """The median time of each function, measured in turns, so that a busy moment hits all alike."""
+    times = [[] for _ in functions]
+    end = time.perf_counter() + budget * len(functions)
+    while time.perf_counter() < end or len(times[0]) < 3:
+        for function, kept in zip(functions, times, strict=True):
+            start = time.perf_counter()
+            function()
+            kept.append(time.perf_counter() - start)
+    return [statistics.median(kept[1:]) for kept in times]  # the first call warms up
+
+
+def _peak_of(peer: str, n: int, answer) -> None:
+    torch.set_num_threads(1)
+    function, arguments = PEERS[peer], inputs(n)
+    function(*inputs(16))
+    before = _high_water()
+    function(*arguments)
+    answer.put(_high_water() - before)
+
+
+def _high_water() -> float:
+    """The most memory that this process has held so far, in megabytes."""
+    status = Path("/proc/self/status")
+    if status.exists():  # Linux; its getrusage would count the parent process too
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 2**10
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # macOS counts bytes
+
+
+def peak_megabytes(peer: str, n: int) -> float:
+    """By how much one call raises the peak memory of a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    answer = context.Queue()
+    process = context.Process(target=_peak_of, args=(peer, n, answer))
+    process.start()
+    value = answer.get()
+    process.join()
+    return value
+
+
+def _ratio(first: float, second: float) -> float | None:
+    """The ratio of two peaks, or None where one is too small to be told from the page size."""
+    return first / second if min(first, second) >= 1 else None
+
+
+def attention_rows() -> list[list[str]]:
+    """One row per length: time and peak memory as ratios to the loop and to the fused kernel."""
+    rows = []
+    for n in LENGTHS:
+        arguments = inputs(n)
+        expected = fused(*arguments)
+        for function in PEERS.values():
+            torch.testing.assert_close(function(*arguments), expected)
+        ours, naive, kernel = seconds([partial(peer, *arguments) for peer in PEERS.values()])
+        peaks = [peak_megabytes(peer, n) for peer in PEERS]
+        ratios = [
+            ours / naive,
+            ours / kernel,
+            _ratio(peaks[0], peaks[1]),
+            _ratio(peaks[0], peaks[2]),
+        ]
+        held = f"{peaks[0]:.0f}" if peaks[0] >= 1 else "under 1"
+        row = [f"{n:,}", *(f"{ratio:.2g}" if ratio else "—" for ratio in ratios), held]
+        rows.append(row)
+        print(
+            f"attention, n = {n}: time {row[1]} of the loop's, {row[2]} of the kernel's;", end=" "
+        )
+        print(f"memory {row[3]} of the loop's, {row[4]} of the kernel's")
+    return rows
+
+
+def tf_idf_row() -> list[str]:
+    """TF-IDF of the bundled messages: the library against scikit-learn, from text to matrix."""
+    texts = [message.text for message in messages()]
+
+    def ours() -> Tensor:
+        documents = [word_tokens(text) for text in texts]
+        vocabulary = sorted(set().union(*documents))
+        return tf_idf(count_matrix(documents, vocabulary), idf="smooth")
+
+    def theirs():
+        vectorizer = TfidfVectorizer(tokenizer=word_tokens, token_pattern=None, norm=None)
+        return vectorizer.fit_transform(texts)
+
+    torch.testing.assert_close(ours(), torch.as_tensor(theirs().toarray()))
+    first, second = seconds([ours, theirs])
+    print(f"tf-idf of {len(texts)} messages: {first / second:.2g} of scikit-learn's time")
+    return [f"{len(texts)} messages", f"{first / second:.2g}"]
+
+
+def machine() -> str:
+    """The machine's kind in words: no name, no path."""
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU used"
+    return f"{platform.machine()} processor, {os.cpu_count()} cores, one thread, {gpu}"
+
+
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table with numbers to the right."""
+    lines = [heads, [":--", *("--:" for _ in heads[1:])], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def main() -> None:
+    """Measure, print, write."""
+    torch.set_num_threads(1)
+    heads = ["n", "time, to the loop", "time, to the kernel"]
+    heads += ["memory, to the loop", "memory, to the kernel", "library's MB"]
+    first = table(heads, attention_rows())
+    second = table(["text", "time, to scikit-learn"], [tf_idf_row()])
+    stamp = (
+        f"Measured on {datetime.date.today():%d %B %Y}: {machine()}, PyTorch {torch.__version__}."
+    )
+    PAGE.write_text(f"{stamp}\n\n{first}\n\n{second}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
