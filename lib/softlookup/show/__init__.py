@@ -3,12 +3,14 @@
 from softlookup.show.draw import bars, heatmap
 from softlookup.show.figure import show_figure
 from softlookup.show.interactive import Interactive
+from softlookup.show.matrix_microscope import MatrixMicroscope
 from softlookup.show.session import setup
 from softlookup.show.source import show_source
 from softlookup.show.table import format_number, show_table
 
 __all__ = [
     "Interactive",
+    "MatrixMicroscope",
     "bars",
     "format_number",
     "heatmap",
