@@ -1,0 +1,55 @@
+"""Slides under test: each error of the slides that a finished chapter touches is executed."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from test_map import asserts, cells
+
+ROOT = Path(__file__).resolve().parents[2]
+APPENDIX = ROOT / "chapters" / "slides_under_test.ipynb"
+TOUCHED = {
+    2: [6, 7, 8, 9, 10, 11],
+    11: [20, 21, 31, 32, 55, 56, 57, 58, 62, 69, 70, 71, 72, 73, 74, 75, 76],
+}
+"""The entries that touch each finished chapter, by number."""
+IDS = [f"E{number:02}" for numbers in TOUCHED.values() for number in numbers]
+
+
+def executed_in(path: Path) -> Counter:
+    """How many asserting cells of a notebook run each entry."""
+    return Counter(
+        entry
+        for cell in cells(path)
+        for entry in cell["metadata"].get("errata", [])
+        if cell["cell_type"] == "code" and asserts("".join(cell["source"]))
+    )
+
+
+def test_the_appendix_executes_each_entry_once():
+    assert executed_in(APPENDIX) == Counter(IDS)
+
+
+@pytest.mark.parametrize("entry", IDS)
+def test_an_entry_tells_slide_claim_and_correction(entry):
+    found = [
+        "".join(cell["source"])
+        for cell in cells(APPENDIX)
+        if "".join(cell["source"]).startswith(f"### {entry}. ")
+    ]
+    assert len(found) == 1
+    assert re.search(r"^\*.+, “.+” · [ABCD] · \[chapter \d+\]\(.+\)\*$", found[0], re.MULTILINE)
+    assert "**The slide:**" in found[0]
+    assert "**Executed:**" in found[0]
+
+
+@pytest.mark.parametrize("chapter", TOUCHED)
+def test_a_chapter_executes_errors_of_its_slides_beside_its_text(chapter):
+    path = next((ROOT / "chapters").glob(f"{chapter:02}_*.ipynb"))
+    executed = set(executed_in(path))
+    assert executed <= set(IDS)
+    assert executed, "a chapter states what is correct where the slide is not"
+    text = "\n".join("".join(cell["source"]) for cell in cells(path))
+    unsaid = [entry for entry in executed if entry not in text]
+    assert not unsaid, "an entry that a cell runs must be named in the text"
