@@ -136,6 +136,13 @@ def test_masked_softmax_and_its_empty_rows(qkv, mask, generator):
     assert (scores.grad[0, mask[0]] != 0).all()
 
 
+def test_masked_softmax_makes_no_nan_on_the_way_back(mask, generator):
+    """Not even one that is thrown away later: PyTorch's anomaly detection would stop there."""
+    scores = leaf(5, 7, generator=generator)
+    with torch.autograd.set_detect_anomaly(True):
+        masked_softmax(scores, mask).square().sum().backward()
+
+
 @pytest.mark.parametrize("content", [math.nan, math.inf, -math.inf])
 def test_masked_softmax_passes_no_gradient_through_what_is_masked(mask, content, generator):
     scores = leaf(5, 7, generator=generator).detach().masked_fill(~mask, content).requires_grad_()

@@ -253,6 +253,7 @@ def test_cosine_similarity_with_the_zero_vector_is_zero():
     ("x", "y", "message"),
     [
         (torch.ones(2), torch.ones(3), r"the same last dimension d.* got x=\(2,\), y=\(3,\)"),
+        (torch.ones(1), torch.ones(3), r"the same last dimension d.* got x=\(1,\), y=\(3,\)"),
         (torch.ones(2, 5), torch.ones(3, 5), r"leading axes that broadcast; got x=\(2, 5\)"),
         (torch.ones(2), torch.tensor([1, 2]), "y must hold floating-point numbers"),
         (torch.tensor(1.0), torch.ones(1), r"a row of x must have at least one entry; got x=\(\)"),
