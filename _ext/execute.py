@@ -22,6 +22,8 @@ import yaml
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 
+from softlookup.data.cache import cache_folder
+
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".jupyter_cache"
 STAGE = ROOT / ".executed"  # nbmake passes over every path that holds "_build"
@@ -139,9 +141,7 @@ def _outputs(source: Path, executed: Path) -> nbformat.NotebookNode:
 
 
 def _fetched_data() -> list[Path]:
-    from softlookup import data
-
-    folder = data.cache_folder()
+    folder = cache_folder()
     return sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
 
 
