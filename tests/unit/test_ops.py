@@ -59,6 +59,11 @@ def test_softmax_does_not_overflow(size):
     assert_close(softmax(tensor([-size, -size])), tensor([0.5, 0.5]), rtol=0, atol=0)
 
 
+def test_softmax_treats_rows_apart_however_far_apart_they_are():
+    scores = tensor([[0.0, 0.0], [1e4, 1e4], [-1e4, -1e4]])
+    assert softmax(scores).tolist() == [[0.5, 0.5]] * 3
+
+
 def test_softmax_temperature_divides_the_scores(generator):
     scores = random(3, 5, generator=generator)
     assert_close(softmax(scores, temperature=0.7), softmax(scores / 0.7))
