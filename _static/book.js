@@ -8,7 +8,7 @@
     root.dataset.mode = mode;
     const isDark = mode === "dark" || (mode === "auto" && prefersDark.matches);
     root.dataset.theme = isDark ? "dark" : "light";
-    const name = document.getElementById("sl-mode-name");
+    const name = document.getElementById("bk-mode-name");
     if (name) name.textContent = modeNames[mode];
     try {
       localStorage.setItem("mode", mode);
@@ -18,7 +18,7 @@
   }
 
   function setUpMode() {
-    const button = document.getElementById("sl-mode");
+    const button = document.getElementById("bk-mode");
     const modes = Object.keys(modeNames);
     const current = () => (modes.includes(root.dataset.mode) ? root.dataset.mode : "auto");
     button.hidden = false;
@@ -28,15 +28,15 @@
   }
 
   function setUpMenu() {
-    const button = document.getElementById("sl-menu");
-    const sidebar = document.getElementById("sl-sidebar");
+    const button = document.getElementById("bk-menu");
+    const sidebar = document.getElementById("bk-sidebar");
     const open = (isOpen) => {
-      sidebar.classList.toggle("sl-open", isOpen);
+      sidebar.classList.toggle("bk-open", isOpen);
       button.setAttribute("aria-expanded", String(isOpen));
     };
-    button.addEventListener("click", () => open(!sidebar.classList.contains("sl-open")));
+    button.addEventListener("click", () => open(!sidebar.classList.contains("bk-open")));
     document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && sidebar.classList.contains("sl-open")) {
+      if (event.key === "Escape" && sidebar.classList.contains("bk-open")) {
         open(false);
         button.focus();
       }
@@ -45,17 +45,18 @@
 
   // A box that scrolls must be reachable by keyboard; one that does not should not be a stop.
   function markScrollBox(box) {
+    box.dataset.label ||= box.getAttribute("aria-label") || "Code";
     if (box.scrollWidth > box.clientWidth + 1) {
       box.tabIndex = 0;
       box.setAttribute("role", "region");
-      box.setAttribute("aria-label", `${box.dataset.label || "Code"}, scrolls sideways`);
-    } else if (box.hasAttribute("role")) {
+      box.setAttribute("aria-label", `${box.dataset.label}, scrolls sideways`);
+    } else {
       ["tabindex", "role", "aria-label"].forEach((name) => box.removeAttribute(name));
     }
   }
 
   function setUpScrollBoxes() {
-    const boxes = document.querySelectorAll(".sl-scroll, .highlight pre");
+    const boxes = document.querySelectorAll(".bk-scroll, .sl-picture, .sl-table, .cell_output pre, .highlight pre");
     const observer = new ResizeObserver((entries) => entries.forEach((e) => markScrollBox(e.target)));
     boxes.forEach((box) => observer.observe(box));
     // MathJax sets the equations after the page has loaded.
@@ -63,7 +64,7 @@
   }
 
   function setUpContents() {
-    const links = [...document.querySelectorAll(".sl-aside a[href^='#']")];
+    const links = [...document.querySelectorAll(".bk-aside a[href^='#']")];
     const targets = new Map(links.map((a) => [document.getElementById(a.hash.slice(1)), a]));
     const observer = new IntersectionObserver((entries) => {
       const seen = entries.filter((entry) => entry.isIntersecting).pop();

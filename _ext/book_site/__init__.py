@@ -1,5 +1,6 @@
 """The site's own Sphinx extension: numbers, figures, markup and assets of the built pages."""
 
+import zlib
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -15,9 +16,30 @@ def use_own_templates(app: Sphinx, config: Config) -> None:
     config.templates_path = [str(TEMPLATES), *config.templates_path]
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def offer_addresses(app: Sphinx, config: Config) -> None:
+    """Let pages link to the repository, whose address stands in `_config.yml` alone."""
+    repository = config.html_theme_options["repository_url"]
+    config.myst_substitutions = {
+        "repository": f"[repository]({repository})",
+        "issue": f"[issue]({repository}/issues/new)",
+        **config.myst_substitutions,
+    }
+
+
+def sources_version() -> int:
+    """A number that changes with the extension's code: Sphinx then reads every page anew."""
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    return zlib.crc32(b"".join(source.read_bytes() for source in sources))
+
+
+def setup(app: Sphinx) -> dict[str, bool | int]:
     """Register the extension."""
     app.connect("config-inited", use_own_templates)
+    app.connect("config-inited", offer_addresses)
     for module in (assets, chapters, figures, markup):
         module.setup(app)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {
+        "env_version": sources_version(),
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

@@ -1,6 +1,7 @@
 """What a page loads: MathJax from an installed package, and nothing from any other host."""
 
 import shutil
+from html import escape
 from importlib.metadata import files
 from pathlib import Path
 
@@ -36,19 +37,23 @@ UNUSED_FILES = (
 )
 
 
+def asset_name(asset) -> str:
+    """The asset's path below `_static`; empty for code written into the page."""
+    return str(getattr(asset, "filename", asset) or "").removeprefix("_static/")
+
+
 def is_wanted_script(script) -> bool:
     """Whether a page of the book needs the script."""
-    name = getattr(script, "filename", None) or ""
+    name = asset_name(script)
     body = getattr(script, "attributes", {}).get("body") or ""
-    if "://" in str(name) or any(str(name).startswith(start) for start in DROPPED_SCRIPTS):
-        return "_static/mathjax" in str(name)
+    if "://" in name or name.startswith(DROPPED_SCRIPTS):
+        return False
     return not any(word in body for word in DROPPED_CODE)
 
 
 def is_wanted_style(style) -> bool:
     """Whether a page of the book needs the style sheet."""
-    name = str(getattr(style, "filename", style)).removeprefix("_static/")
-    return not name.startswith(DROPPED_STYLES)
+    return not asset_name(style).startswith(DROPPED_STYLES)
 
 
 def choose_assets(app: Sphinx, pagename, templatename, context, doctree) -> None:
@@ -84,9 +89,23 @@ def remove_unused(static: Path) -> None:
             path.unlink()
 
 
+def write_entrance(app: Sphinx) -> None:
+    """Write `index.html`, which leads to the front page."""
+    page = app.config.root_doc + ".html"
+    html = (
+        f'<!DOCTYPE html>\n<html lang="{app.config.language}">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="refresh" content="0; url={page}">\n'
+        f"<title>{escape(app.config.html_title)}</title>\n</head>\n"
+        f'<body><main><h1><a href="{page}">{escape(app.config.html_title)}</a></h1></main></body>\n'
+        "</html>\n"
+    )
+    (Path(app.outdir) / "index.html").write_text(html, encoding="utf-8")
+
+
 def finish_assets(app: Sphinx, exception: Exception | None) -> None:
-    """Complete `_static` once every page is written."""
+    """Complete the site once every page is written."""
     if exception is None and app.builder.format == "html":
+        write_entrance(app)
         copy_mathjax(Path(app.outdir) / "_static")
         remove_unused(Path(app.outdir) / "_static")
 
@@ -94,4 +113,4 @@ def finish_assets(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     """Run after the other extensions have added their scripts to the page."""
     app.connect("html-page-context", choose_assets, priority=900)
-    app.connect("build-finished", finish_assets, priority=900)
+    app.connect("build-finished", finish_assets, priority=100)

@@ -1,20 +1,23 @@
 """Figures and tables that notebook cells show become numbered ones, and links to them get numbers.
 
-`softlookup.show` writes `<figure class="sl-figure" id="fig-...">` (or `sl-table`, `id="tab-..."`) with
-a `<figcaption>` into a cell's `text/html`. Here each becomes a node that Sphinx numbers by chapter, and
-`[Figure](#fig-...)` anywhere in the book becomes a link that reads "Figure 11.3". The same HTML, written
-into a Markdown page in a raw block, is treated alike.
+`softlookup.show` writes `<figure class="sl-figure" id="fig-...">` (or `sl-table`, `id="tab-..."`)
+with a `<figcaption>` into a cell's `text/html`. Here each becomes a node that Sphinx numbers by
+chapter, and `[Figure](#fig-...)` anywhere in the book becomes a link that reads "Figure 11.3". The
+same HTML, written into a Markdown page in a raw block, is treated alike.
 """
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from bs4 import BeautifulSoup, NavigableString, Tag
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
 
 LOGGER = logging.getLogger(__name__)
 
@@ -161,6 +164,30 @@ class NoWidgetState(SphinxTransform):
                 raw.parent.remove(raw)
 
 
+class Drawing(SphinxDirective):
+    """`{drawing} file.svg`: a drawing set into the page itself, so that it follows its colours.
+
+    The SVG brings its own text alternative (`aria-label`); the directive's content is the caption.
+    """
+
+    required_arguments = 1
+    has_content = True
+    option_spec = {"name": directives.unchanged_required}  # noqa: RUF012  (docutils' own form)
+
+    def run(self) -> list[nodes.Node]:
+        """Read the file; the figure is numbered like any other."""
+        relative, path = self.env.relfn2path(self.arguments[0])
+        self.env.note_dependency(relative)
+        svg = Path(path).read_text(encoding="utf-8")
+        if "aria-label=" not in svg:
+            raise self.error(f"a drawing needs an aria-label with its finding; {relative} has none")
+        figure = nodes.figure("", nodes.raw("", svg, format="html"), classes=["sl-figure"])
+        text, _ = self.state.inline_text(" ".join(self.content), self.lineno)
+        figure += nodes.caption("", "", *text)
+        self.add_name(figure)
+        return [figure]
+
+
 def visit_table(translator, node: numbered_table) -> None:
     """Open the table's figure."""
     translator.visit_figure(node)
@@ -173,6 +200,7 @@ def depart_table(translator, node: numbered_table) -> None:
 
 def setup(app: Sphinx) -> None:
     """Register node and transforms."""
+    app.add_directive("drawing", Drawing)
     app.add_enumerable_node(numbered_table, "table", number_title, html=(visit_table, depart_table))
     for transform in (FigureOutputs, NumberedLinks, NoWidgetState):
         app.add_transform(transform)

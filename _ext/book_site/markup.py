@@ -1,12 +1,21 @@
-"""Mends the HTML of a page's body: native fold-outs, boxes that scroll, headings of the contents."""
+"""Mends the HTML of a page's body: native fold-outs, boxes that scroll, the list of sections."""
 
 import re
 
 from bs4 import BeautifulSoup, Tag
+from bs4.formatter import HTMLFormatter
 from sphinx.application import Sphinx
 
 # Drawings, scripts and code are none of this module's business, and an HTML parser may alter them.
 OPAQUE = re.compile(r"<(svg|script|style|pre)\b.*?</\1>", re.S)
+
+# The theme's buttons that the page shows as links, and what each says.
+LINKS = {
+    "Colab": "Open in Colab",
+    "Repository": "Source of the book",
+    "Suggest edit": "Suggest an edit",
+    "Open issue": "Report an error",
+}
 
 
 def hide_opaque(html: str) -> tuple[str, list[str]]:
@@ -15,14 +24,14 @@ def hide_opaque(html: str) -> tuple[str, list[str]]:
 
     def keep(match: re.Match) -> str:
         kept.append(match[0])
-        return f"<sl-kept>{len(kept) - 1}</sl-kept>"
+        return f"<bk-kept>{len(kept) - 1}</bk-kept>"
 
     return OPAQUE.sub(keep, html), kept
 
 
 def show_opaque(html: str, kept: list[str]) -> str:
     """Undo `hide_opaque`."""
-    return re.sub(r"<sl-kept>(\d+)</sl-kept>", lambda match: kept[int(match[1])], html)
+    return re.sub(r"<bk-kept>(\d+)</bk-kept>", lambda match: kept[int(match[1])], html)
 
 
 def fold_admonitions(soup: BeautifulSoup) -> None:
@@ -39,28 +48,30 @@ def fold_admonitions(soup: BeautifulSoup) -> None:
 
 
 def fold_cells(soup: BeautifulSoup) -> None:
-    """Hidden cells are <details> already; their summary gets a plain text and no extra label."""
+    """Hidden cells are <details> already; their summary says in plain words what is hidden."""
     for box in soup.select("details.hide"):
         summary = box.find("summary")
         del summary["aria-label"]
-        is_solution = box.find_parent(class_="tag_solution") is not None
-        show, hide = ("Show the solution", "Hide the solution") if is_solution else (None, None)
-        for name, text in (("collapsed", show), ("expanded", hide)):
+        if box.find_parent(class_="tag_solution"):
+            what = "solution"
+        else:
+            what = "code" if "above-input" in box["class"] else "output"
+        for name, verb in (("collapsed", "Show"), ("expanded", "Hide")):
             label = summary.find(class_=name)
             label.name = "span"
-            label.string = text or label.get_text()
+            label.string = f"{verb} the {what}"
 
 
 def scroll_box(soup: BeautifulSoup, element: Tag, label: str) -> None:
     """Wrap an element in a box that scrolls sideways; the script makes it focusable if it must."""
-    box = soup.new_tag("div", attrs={"class": "sl-scroll", "data-label": label})
+    box = soup.new_tag("div", attrs={"class": "bk-scroll", "data-label": label})
     element.wrap(box)
 
 
 def box_tables(soup: BeautifulSoup) -> None:
     """Each table scrolls in its own box."""
     for table in soup.find_all("table"):
-        if table.find_parent(class_="sl-scroll") is None:
+        if table.find_parent(class_=("bk-scroll", "sl-table", "sl-body")) is None:
             caption = table.find("caption")
             scroll_box(soup, table, caption.get_text(" ", strip=True) if caption else "Table")
 
@@ -68,17 +79,34 @@ def box_tables(soup: BeautifulSoup) -> None:
 def label_equations(soup: BeautifulSoup) -> None:
     """Display equations scroll in their own box."""
     for equation in soup.select("div.math"):
-        equation["class"] = [*equation["class"], "sl-scroll"]
+        equation["class"] = [*equation["class"], "bk-scroll"]
         equation["data-label"] = "Equation"
+
+
+def drop_deprecated_roles(soup: BeautifulSoup) -> None:
+    """Docutils still writes a role for references that ARIA has withdrawn."""
+    for entry in soup.find_all(role="doc-biblioentry"):
+        del entry["role"]
+
+
+class AsWritten(HTMLFormatter):
+    """Writes attributes in the order they had."""
+
+    def attributes(self, tag: Tag):
+        """No sorting."""
+        return tag.attrs.items()
+
+
+STEPS = (fold_admonitions, fold_cells, box_tables, label_equations, drop_deprecated_roles)
 
 
 def mend(html: str) -> str:
     """The body of a page with all of the above done."""
     hidden, kept = hide_opaque(html)
     soup = BeautifulSoup(hidden, "html.parser")
-    for step in (fold_admonitions, fold_cells, box_tables, label_equations):
+    for step in STEPS:
         step(soup)
-    return show_opaque(str(soup), kept)
+    return show_opaque(soup.decode(formatter=AsWritten()), kept)
 
 
 def page_contents(toc: str) -> str:
@@ -92,7 +120,7 @@ def page_contents(toc: str) -> str:
 def header_links(groups: list[dict]) -> list[dict]:
     """The theme's button groups (Colab, repository, edit, issue) as one flat list of links."""
     flat = [b for group in groups for b in group.get("buttons", [group])]
-    return [button for button in flat if button.get("type") == "link"]
+    return [{**b, "does": LINKS[b["text"]]} for b in flat if b.get("text") in LINKS]
 
 
 def mend_page(app: Sphinx, pagename, templatename, context, doctree) -> None:

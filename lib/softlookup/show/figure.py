@@ -71,7 +71,7 @@ def svg_of(figure: Figure, alt: str) -> str:
     width = round(figure.get_figwidth() * 96)  # in pixels
     view = re.search(r'viewBox="[^"]*"', svg).group()
     opening = (
-        f'<svg role="img" aria-label="{html.escape(alt)}" fill="currentColor" style="width: '
+        f'<svg role="img" aria-label="{html.escape(alt)}" style="width: '
         f"{width}px; max-width: 100%; min-width: {0.7 * width:.0f}px; height: auto; "
         f'stroke-linejoin: round" {view}>'
     )

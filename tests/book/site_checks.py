@@ -1,0 +1,160 @@
+"""What is looked for on a page: each check returns the faults it found, in words."""
+
+import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, Request, Route
+
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
+AXE_OPTIONS = {
+    "runOnly": {"type": "tag", "values": WCAG},
+    "resultTypes": ["violations"],
+    "preload": False,  # axe would fetch the style sheets, which a file:// page may not do
+}
+LOCAL = ("file:", "data:", "blob:", "about:")
+COMPRESSED = {".woff", ".woff2", ".png", ".jpg", ".ico"}
+NAMELESS_FIGURES = """() => {
+  const nameOf = (node) => node.getAttribute('alt') || node.getAttribute('aria-label') || '';
+  const isName = (name) =>
+    name.trim().split(/\\s+/).length >= 3 && !/\\.(png|svg|jpe?g)$/i.test(name);
+  const pictures = 'svg[role="img"], img, .sl-body[role="group"]';
+  return [...document.querySelectorAll('article img, figure.sl-figure')]
+    .filter((node) => {
+      const own = node.matches('img') ? [node] : [...node.querySelectorAll(pictures)];
+      return !own.some((picture) => isName(nameOf(picture)));
+    })
+    .map((node) => node.outerHTML.slice(0, 120));
+}"""
+FOCUS_STYLE = """() => {
+  const node = document.activeElement;
+  if (!node || node === document.body) return null;
+  const style = getComputedStyle(node);
+  const box = node.getBoundingClientRect();
+  return {
+    name: (node.outerHTML || '').slice(0, 100),
+    ring: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2,
+    shown: box.width > 1 && box.height > 1 && parseFloat(style.opacity) > 0,
+  };
+}"""
+
+
+@contextmanager
+def watched(browser: Browser, **options) -> Iterator[tuple[Page, list[str], list[Path]]]:
+    """A page, the faults it reports by itself, and the files it loads.
+
+    Requests to other hosts are stopped and count as faults, as do script errors.
+    """
+    context = browser.new_context(**options)
+    page, faults, loaded = context.new_page(), [], []
+
+    def answer(route: Route) -> None:
+        if route.request.url.startswith(LOCAL):
+            route.continue_()
+        else:
+            faults.append(f"asks another host: {route.request.url}")
+            route.abort()
+
+    def note(request: Request) -> None:
+        if request.url.startswith("file:"):
+            loaded.append(Path(unquote(urlsplit(request.url).path)))
+
+    context.route("**/*", answer)
+    page.on("request", note)
+    page.on("requestfailed", lambda request: faults.append(f"does not load: {request.url}"))
+    page.on("pageerror", lambda error: faults.append(f"script error: {error}"))
+    page.on("console", lambda m: m.type == "error" and faults.append(f"console: {m.text}"))
+    try:
+        yield page, faults, loaded
+    finally:
+        context.close()
+
+
+def open_page(page: Page, path: Path, query: str = "") -> None:
+    """Open a file of the site and wait for scripts and formulas."""
+    page.goto(path.as_uri() + query)
+    page.evaluate("() => window.MathJax?.startup?.promise")
+    page.evaluate("() => document.fonts.ready.then(() => true)")
+
+
+def axe_faults(page: Page) -> list[str]:
+    """Violations of WCAG 2.0, 2.1 and 2.2, levels A and AA."""
+    violations = Axe().run(page, options=AXE_OPTIONS).response["violations"]
+    return [
+        f"axe {rule['id']}: {node['html'][:160]} {node.get('failureSummary', '')[:200]}"
+        for rule in violations
+        for node in rule["nodes"]
+    ]
+
+
+def scroll_faults(page: Page) -> list[str]:
+    """The page as a whole must not scroll sideways."""
+    wide, room = page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")
+    return [f"the page scrolls sideways: {wide} px in {room}"] if wide > room else []
+
+
+def figure_faults(page: Page) -> list[str]:
+    """Every picture needs a text alternative of at least three words that is no file name."""
+    return [f"no alternative text: {html}" for html in page.evaluate(NAMELESS_FIGURES)]
+
+
+def focus_faults(page: Page, stops: int) -> list[str]:
+    """The first places that the tab key reaches must be seen, with a ring around them."""
+    faults = []
+    for _ in range(stops):
+        page.keyboard.press("Tab")
+        focus = page.evaluate(FOCUS_STYLE)
+        if focus and not (focus["ring"] and focus["shown"]):
+            faults.append(f"focus cannot be seen: {focus['name']}")
+    return faults
+
+
+def transfer_size(files: list[Path]) -> int:
+    """Bytes on the wire: text compressed by gzip, fonts and images as they are."""
+    return sum(
+        len(file.read_bytes())
+        if file.suffix in COMPRESSED
+        else len(gzip.compress(file.read_bytes()))
+        for file in set(files)
+        if file.is_file()
+    )
+
+
+class Links(HTMLParser):
+    """Collects what a page points to, and the places in it that can be pointed to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.places: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note ids, and the addresses in href and src."""
+        for name, value in attrs:
+            if name == "id" or (name == "name" and tag == "a"):
+                self.places.add(value or "")
+            elif name in ("href", "src") and value:
+                self.targets.append(value)
+
+
+def link_faults(site: Path, pages: list[str]) -> list[str]:
+    """Links to files or places that do not exist."""
+    known = {(site / name).resolve(): Links(site / name) for name in pages}
+    faults = []
+    for path, links in known.items():
+        for target in links.targets:
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            place = unquote(parts.fragment)
+            if not file.is_file():
+                faults.append(f"{path.name} points to a file that is not there: {target}")
+            elif place and file in known and place not in known[file].places:
+                faults.append(f"{path.name} points to a place that is not there: {target}")
+    return faults

@@ -1,0 +1,229 @@
+"""The built site, in a real browser: on every page, wide and narrow, light and dark.
+
+The second half plants each fault on a small page of its own and asks the same check to find it.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import site_pages
+from playwright.sync_api import Browser
+from site_checks import (
+    axe_faults,
+    figure_faults,
+    focus_faults,
+    link_faults,
+    open_page,
+    scroll_faults,
+    transfer_size,
+    watched,
+)
+
+WIDTHS = (1280, 390)
+MODES = ("light", "dark")
+BUDGET = 1_000_000  # bytes of a chapter's first load
+
+
+@pytest.mark.browser
+def test_page_is_sound(browser: Browser, site: Path, page_name: str) -> None:
+    """No foreign request, script error, axe violation, sideways scroll or nameless figure."""
+    found = []
+    with watched(browser, viewport={"width": WIDTHS[0], "height": 900}) as (page, faults, _):
+        open_page(page, site / page_name)
+        found += figure_faults(page)
+        page.evaluate("() => document.querySelectorAll('details').forEach((d) => (d.open = true))")
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            for mode in MODES:
+                page.emulate_media(color_scheme=mode, reduced_motion="reduce")
+                page.wait_for_timeout(150)
+                here = [*scroll_faults(page), *axe_faults(page)]
+                found += [f"{width} px, {mode}: {fault}" for fault in here]
+        assert not [*faults, *found]
+
+
+@pytest.mark.browser
+def test_menu_opens_on_a_narrow_screen(browser: Browser, site: Path) -> None:
+    """The folded contents open, are sound, and close on Escape with the focus back."""
+    with watched(browser, viewport={"width": 390, "height": 800}) as (page, faults, _):
+        open_page(page, site / "intro.html")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.locator("#bk-sidebar").is_visible()
+        assert not [*faults, *axe_faults(page), *scroll_faults(page)]
+        page.keyboard.press("Escape")
+        assert not page.locator("#bk-sidebar").is_visible()
+        assert page.evaluate("() => document.activeElement.id") == "bk-menu"
+
+
+@pytest.mark.browser
+def test_colour_mode_is_kept(browser: Browser, site: Path) -> None:
+    """The button changes the colours, and the next page remembers."""
+    paper = "() => getComputedStyle(document.body).backgroundColor"
+    with watched(browser, color_scheme="light") as (page, faults, _):
+        open_page(page, site / "intro.html")
+        light = page.evaluate(paper)
+        page.locator("#bk-mode").click()
+        page.locator("#bk-mode").click()
+        assert page.locator("#bk-mode-name").inner_text() == "dark"
+        dark = page.evaluate(paper)
+        open_page(page, site / "chapters" / "notation.html")
+        assert page.evaluate(paper) == dark != light
+        assert not faults
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("word", ["softmax", "query"])
+def test_search_works_from_a_file(browser: Browser, site: Path, word: str) -> None:
+    """The search page finds pages that hold the word, and its links open."""
+    with watched(browser) as (page, faults, _):
+        open_page(page, site / "intro.html")
+        page.get_by_label("Search the book").fill(word)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#search-results li a")
+        page.locator("#search-results li a").first.click()
+        page.wait_for_selector("article")
+        assert word in page.locator("article").inner_text().lower()
+        assert not faults
+
+
+@pytest.mark.browser
+def test_first_load_of_a_page_is_light(browser: Browser, site: Path, page_name: str) -> None:
+    """Everything that a page loads, compressed, stays within the budget."""
+    with watched(browser) as (page, _, loaded):
+        open_page(page, site / page_name)
+        size = transfer_size(loaded)
+    assert size <= BUDGET, f"{page_name} loads {size:,} bytes"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", WIDTHS)
+def test_focus_is_visible(browser: Browser, site: Path, width: int) -> None:
+    """The tab key leads through visible places."""
+    with watched(browser, viewport={"width": width, "height": 900}) as (page, _, _loaded):
+        open_page(page, site / "intro.html")
+        assert not focus_faults(page, stops=25)
+
+
+@pytest.mark.browser
+def test_wide_things_scroll_by_keyboard(browser: Browser, site: Path) -> None:
+    """Boxes that are wider than the screen can be focused, and have a name and a role."""
+    boxes = """() => [...document.querySelectorAll('.bk-scroll, .sl-picture, pre')]
+      .filter((b) => b.scrollWidth > b.clientWidth + 1)
+      .map((b) => [b.tabIndex, b.getAttribute('role'), b.getAttribute('aria-label')])"""
+    with watched(browser, viewport={"width": 390, "height": 900}) as (page, _, _loaded):
+        open_page(page, site / "chapters" / "notation.html")
+        page.wait_for_timeout(300)
+        found = page.evaluate(boxes)
+    assert found
+    assert all(stop == 0 and role == "region" and label for stop, role, label in found)
+
+
+@pytest.mark.browser
+def test_entrance_leads_to_the_front_page(browser: Browser, site: Path) -> None:
+    """`index.html` sends the reader on."""
+    with watched(browser) as (page, faults, _):
+        page.goto((site / "index.html").as_uri())
+        page.wait_for_url("**/intro.html")
+        assert not faults
+
+
+def test_links_lead_somewhere(site: Path) -> None:
+    """Every internal link of every page, anchors included."""
+    assert not link_faults(site, site_pages())
+
+
+def test_search_index_holds_every_page(site: Path) -> None:
+    """No page of the book is missing from the search."""
+    index = (site / "searchindex.js").read_text(encoding="utf-8")
+    listed = set(json.loads(index[index.index("{") : index.rindex("}") + 1])["docnames"])
+    pages = {name.removesuffix(".html") for name in site_pages()} - {"index", "search"}
+    assert listed == pages
+
+
+# Planted faults --------------------------------------------------------------------------------
+
+PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>A page</title>
+<meta name="viewport" content="width=device-width"></head>
+<body><main><h1>A page</h1><article>{body}</article></main></body></html>"""
+
+
+@pytest.fixture
+def plant(tmp_path: Path):
+    """Write a page with the given body; the function returns its path."""
+
+    def write(body: str) -> Path:
+        path = tmp_path / "page.html"
+        path.write_text(PAGE.format(body=body), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ('<script src="https://example.org/x.js"></script>', "asks another host"),
+        ('<script src="missing.js"></script>', "does not load"),
+        ("<script>undefinedFunction()</script>", "script error"),
+        ("<script>console.error('oh')</script>", "console: oh"),
+    ],
+)
+def test_planted_fault_is_reported(browser: Browser, plant, body: str, fault: str) -> None:
+    """Foreign requests, missing files, script errors, errors on the console."""
+    with watched(browser) as (page, faults, _):
+        open_page(page, plant(body))
+        page.wait_for_timeout(100)
+    assert any(fault in line for line in faults)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("body", "check", "fault"),
+    [
+        ('<p style="color: #999; background: #fff">pale</p>', axe_faults, "color-contrast"),
+        ('<label>x</label><input type="text">', axe_faults, "axe label"),
+        ("<button></button>", axe_faults, "button-name"),
+        ('<div style="width: 3000px">wide</div>', scroll_faults, "sideways"),
+        (
+            '<figure class="sl-figure"><svg viewBox="0 0 1 1"></svg></figure>',
+            figure_faults,
+            "no alt",
+        ),
+        ('<img src="a.png" alt="../a_long name.png">', figure_faults, "no alternative"),
+        ('<img src="a.png">', figure_faults, "no alternative"),
+    ],
+)
+def test_planted_fault_is_found(browser: Browser, plant, body: str, check, fault: str) -> None:
+    """Accessibility, sideways scroll, alternative texts."""
+    with watched(browser) as (page, _, _loaded):
+        open_page(page, plant(body))
+        assert any(fault in line for line in check(page))
+
+
+@pytest.mark.browser
+def test_planted_invisible_focus_is_found(browser: Browser, plant) -> None:
+    """A button that hides its ring."""
+    with watched(browser) as (page, _, _loaded):
+        open_page(page, plant('<button style="outline: none">x</button>'))
+        assert focus_faults(page, stops=1)
+
+
+@pytest.mark.parametrize("target", ["nowhere.html", "#nowhere", "page.html#nowhere", "no.svg"])
+def test_planted_dead_link_is_found(plant, target: str) -> None:
+    """A missing file, a missing place here and on a named page."""
+    path = plant(f'<a href="{target}">x</a> <a href="#here" id="here">y</a>')
+    faults = link_faults(path.parent, [path.name])
+    assert len(faults) == 1
+    assert target in faults[0]
+
+
+def test_planted_weight_is_measured(tmp_path: Path) -> None:
+    """Text counts compressed, a font as it is, a file asked for twice once."""
+    text, font = tmp_path / "a.css", tmp_path / "b.woff2"
+    text.write_text("a" * 100_000)
+    font.write_bytes(b"a" * 100_000)
+    assert 100_000 < transfer_size([text, font, font]) < 101_000
