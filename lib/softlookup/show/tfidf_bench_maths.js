@@ -82,7 +82,7 @@ export function norm(values) {
   return Math.sqrt(sum(values.map((value) => value * value)));
 }
 
-/** All that the table shows: from the texts and the settings to the weights. */
+/** All that the table shows, from the texts and the settings; tfShown has shares in percent. */
 export function analyse(texts, {lowercase, n, tf, idf, base}) {
   const documents = texts.map((text) => ngrams(wordTokens(text, lowercase), n));
   const vocabulary = vocabularyOf(documents);
@@ -92,6 +92,7 @@ export function analyse(texts, {lowercase, n, tf, idf, base}) {
   const terms = termFrequency(counts, tf);
   const weights = tfIdf(terms, rarity);
   return {vocabulary, counts, tf: terms, df: frequency, idf: rarity, weights,
+    tfShown: tf === "relative" ? terms.map((row) => row.map((share) => 100 * share)) : terms,
     settings: {lowercase, n, tf, idf, base}, nDocuments: texts.length};
 }
 
