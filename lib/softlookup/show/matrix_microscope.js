@@ -196,7 +196,8 @@ function origin(app) {
   app.watch((state, result) => {
     const why = explainWeight(result, state.query, state.key);
     const [query, key] = [app.tokens[state.query], app.tokens[state.key]];
-    heading.replaceChildren("Where this weight comes from: ", ...rich(`{q:${query}} reads {k:${key}}`));
+    heading.replaceChildren("Where this weight comes from: ", el("span", { class: "mm-hue-q" }, query),
+      " reads ", el("span", { class: "mm-hue-k" }, key));
     steps.replaceChildren(...stepsOf(why, result.K.length).map(step));
     clearTimeout(pause); // a reader of the screen hears the end of a movement, not each step
     pause = setTimeout(() => { summary.textContent = `${query} reads ${key} with weight ${number(why.weight)}.`; }, 400);
