@@ -7,10 +7,12 @@ from softlookup.show.matrix_microscope import MatrixMicroscope
 from softlookup.show.session import setup
 from softlookup.show.source import show_source
 from softlookup.show.table import format_number, show_table
+from softlookup.show.tfidf_bench import TfidfBench
 
 __all__ = [
     "Interactive",
     "MatrixMicroscope",
+    "TfidfBench",
     "bars",
     "format_number",
     "heatmap",

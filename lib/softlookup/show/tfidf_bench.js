@@ -31,7 +31,7 @@ function operands(key) {
 function cosineItem({i, j, tf, weights}) {
   const number = (value) => el("b", null, value === null ? "0/0" : fixed(value, 4));
   return el("li", null, el("span", null, "cos(", ...rich(documentName(i)), ", ",
-    ...rich(documentName(j)), ")"), number(weights), " with TF-IDF, ", number(tf), " with TF alone");
+    ...rich(documentName(j)), ") = "), number(weights), " with TF-IDF, ", number(tf), " with TF");
 }
 
 function noteItem({flag, parts}) {

@@ -39,7 +39,7 @@ _EXAMPLES = (
         "hint": "“a” and “A” are two words. Fold case, and they are one; then count pairs.",
     },
     {
-        "label": "One text, three times",
+        "label": "Threefold",
         "documents": [
             "Rain again today.",
             "Rain again today. Rain again today. Rain again today.",
@@ -50,7 +50,7 @@ _EXAMPLES = (
         "Choose percent: now the two columns agree too.",
     },
     {
-        "label": "Same words, other order",
+        "label": "Reordered",
         "documents": ["Not good, very bad.", "Very good, not bad."],
         "settings": {**_DEFAULTS, "lowercase": True, "idf": "smooth"},
         "hint": "Word by word they are the same document. Count pairs, and they share nothing.",

@@ -25,7 +25,7 @@ function aligned(value, digits) {
 
 function numberCell(key, value, digits, {bar, kind = ""} = {}) {
   const sign = value < 0 ? " tb-negative" : value === 0 ? " tb-zero" : "";
-  const style = bar > 0 ? `--bar: ${(100 * bar).toFixed(1)}%` : null;
+  const style = bar > 0 ? `--bar: ${bar.toFixed(3)}` : null;
   return el("td", {"data-key": key, tabindex: "-1", style, class: kind + sign},
     aligned(value, digits));
 }
@@ -58,7 +58,7 @@ function bodyRows(bench) {
 function footRow(bench, label, kind, measure) {
   const cells = (rows, side) => {
     const values = rows.map(measure);
-    const digits = decimalsOf(values);
+    const digits = Math.min(decimalsOf(values), 4);
     return values.map((value, i) => numberCell(`${kind}-${side}:${i}`, value, digits,
       {kind: i ? "" : "tb-first"}));
   };
