@@ -196,7 +196,7 @@ def inverse_document_frequency(
     n_documents: int,
     variant: str,
     *,
-    base: float = math.e,
+    base: int | float = math.e,
 ) -> Float[Tensor, "vocab"]:
     r"""How rare each word is among the $N$ documents, in one of five readings of $N_j$.
 
@@ -224,8 +224,9 @@ def inverse_document_frequency(
         >>> inverse_document_frequency(torch.tensor([2.0, 1.0]), 2, "log", base=10)
         tensor([0.0000, 0.3010])
     """
-    N, N_j = n_documents, document_frequency
-    _require_idf_arguments(N_j, N, variant, base)
+    _require_idf_arguments(document_frequency, n_documents, variant, base)
+    N_j = document_frequency
+    N = torch.full_like(N_j, n_documents)  # number / tensor rounds twice: 425 / 425 would not be 1
     match variant:
         case "inverse":
             return 1 / N_j
@@ -244,7 +245,7 @@ def tf_idf(
     *,
     tf: str = "count",
     idf: str = "log",
-    base: float = math.e,
+    base: int | float = math.e,
 ) -> Float[Tensor, "docs vocab"]:
     r"""Often here, rare elsewhere: $\text{TF}(w, x) \times \text{IDF}(w)$.
 
@@ -304,7 +305,7 @@ def _checked_lengths(lengths: Tensor, counts: Tensor) -> Tensor:
     return lengths.to(counts.dtype)
 
 
-def _require_idf_arguments(N_j: Tensor, N: int, variant: str, base: float) -> None:
+def _require_idf_arguments(N_j: Tensor, N: int, variant: str, base: int | float) -> None:
     require_choice(IDF_VARIANTS, variant=variant)
     require_int(1, n_documents=N)
     require(1 < base < math.inf, "base must be above 1 and finite", base=base)

@@ -43,7 +43,7 @@ def logistic_loss(
     x: Float[Tensor, "n features"],
     y: Shaped[Tensor, "n"],
     *,
-    l2: float = 0.0,
+    l2: int | float = 0.0,
 ) -> Float[Tensor, ""]:
     r"""Mean cross-entropy, plus $\frac{\lambda}{2}\lVert w \rVert^2$; the bias goes free.
 
@@ -84,7 +84,7 @@ def logistic_gradient(
     x: Float[Tensor, "n features"],
     y: Shaped[Tensor, "n"],
     *,
-    l2: float = 0.0,
+    l2: int | float = 0.0,
 ) -> tuple[Float[Tensor, "features"], Float[Tensor, ""]]:
     r"""Slope of ``logistic_loss``: $\frac1n X^\top (p - y) + \lambda w$, and $\overline{p - y}$.
 
@@ -118,9 +118,9 @@ def fit_logistic(
     x: Float[Tensor, "n features"],
     y: Shaped[Tensor, "n"],
     *,
-    l2: float = 0.0,
+    l2: int | float = 0.0,
     n_steps: int = 2000,
-    tolerance: float = 1e-8,
+    tolerance: int | float = 1e-8,
 ) -> tuple[Float[Tensor, "features"], Float[Tensor, ""]]:
     """Minimise ``logistic_loss`` by accelerated gradient descent from zeros; nothing is random.
 
@@ -189,7 +189,7 @@ def softmax_loss(
     x: Float[Tensor, "n features"],
     y: Int[Tensor, "n"],
     *,
-    l2: float = 0.0,
+    l2: int | float = 0.0,
 ) -> Float[Tensor, ""]:
     r"""Mean cross-entropy, plus $\frac{\lambda}{2}\lVert W \rVert^2$; the bias goes free.
 
@@ -226,7 +226,7 @@ def softmax_gradient(
     x: Float[Tensor, "n features"],
     y: Int[Tensor, "n"],
     *,
-    l2: float = 0.0,
+    l2: int | float = 0.0,
 ) -> tuple[Float[Tensor, "features classes"], Float[Tensor, "classes"]]:
     r"""Slope of ``softmax_loss``: $\frac1n X^\top (P - Y) + \lambda W$, and $\overline{P - Y}$.
 
@@ -262,9 +262,9 @@ def fit_softmax(
     y: Int[Tensor, "n"],
     *,
     n_classes: int | None = None,
-    l2: float = 0.0,
+    l2: int | float = 0.0,
     n_steps: int = 2000,
-    tolerance: float = 1e-8,
+    tolerance: int | float = 1e-8,
 ) -> tuple[Float[Tensor, "features classes"], Float[Tensor, "classes"]]:
     """Minimise ``softmax_loss`` by accelerated gradient descent from zeros; nothing is random.
 
@@ -309,7 +309,7 @@ def _descend(
     start: tuple[Tensor, Tensor],
     step: float,
     n_steps: int,
-    tolerance: float,
+    tolerance: int | float,
 ) -> tuple[Tensor, Tensor]:
     """Nesterov's descent; it drops its momentum as soon as that points uphill."""
     require_int(1, n_steps=n_steps)
@@ -332,7 +332,7 @@ def _descend(
     return tuple(here)
 
 
-def _steepest(x: Tensor, curvature: float, l2: float) -> float:
+def _steepest(x: Tensor, curvature: float, l2: int | float) -> float:
     """A bound on how fast the gradient changes: curvature * (largest singular value)^2 / n + l2."""
     with_bias = torch.cat([x, x.new_ones(len(x), 1)], dim=1)
     largest = torch.linalg.matrix_norm(with_bias, ord=2).item()
@@ -345,7 +345,7 @@ def _scores(weight: Tensor, bias: Tensor, x: Tensor, *, class_axes: int) -> Tens
     shapes = "(features, classes), (classes,)" if class_axes else "(features,), ()"
     rule = f"weight, bias and x must have the shapes {shapes} and (n, features)"
     require(fits, rule, weight=weight, bias=bias, x=x)
-    require_float(weight=weight, bias=bias, x=x)
+    require_float(x=x, weight=weight, bias=bias)
     one_type = weight.dtype == bias.dtype == x.dtype
     rule = "weight, bias and x must have one type"
     require(one_type, rule, weight=weight.dtype, bias=bias.dtype, x=x.dtype)
@@ -371,9 +371,9 @@ def _require_classes(y: Tensor, x: Tensor, *, n_classes: int) -> None:
 
 
 def _require_one_label_a_row(y: Tensor, x: Tensor) -> None:
-    fits = y.shape == x.shape[:1] and len(y) > 0
+    fits = y.ndim == 1 and y.shape == x.shape[:1] and len(y) > 0
     require(fits, "x must have at least one row, and y one label a row", x=x, y=y)
 
 
-def _require_l2(l2: float) -> None:
+def _require_l2(l2: int | float) -> None:
     require(0 <= l2 < math.inf, "l2 must be at least 0 and finite", l2=l2)
