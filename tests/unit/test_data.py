@@ -128,8 +128,11 @@ class TestRealFiles:
     pytestmark = needs_real_files
 
     @pytest.fixture(autouse=True)
-    def real_cache(self, monkeypatch):
-        monkeypatch.setenv("SOFTLOOKUP_DATA", str(REAL))
+    def real_cache(self, cache):
+        """Links, never the folder itself: a loader deletes what has a wrong checksum."""
+        cache.mkdir()
+        for path in REAL.iterdir():
+            (cache / path.name).symlink_to(path)
 
     def test_sms_spam(self, capsys):
         collection = sms_spam()
@@ -159,6 +162,7 @@ class TestRealFiles:
         ("split", "n_lines"), [("train", 29000), ("val", 1014), ("test", 1000)]
     )
     def test_multi30k(self, split, language, n_lines):
+        self.need(SOURCES["multi30k"].files[f"{split}.{language}"])
         captions = multi30k(split, language)
         assert len(captions) == n_lines
         assert all(caption.strip() for caption in captions)
@@ -171,11 +175,15 @@ class TestRealFiles:
         assert german == "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche."
         assert french == "Deux jeunes hommes blancs sont dehors près de buissons."
 
-    @pytest.mark.parametrize("name", SOURCES)
-    def test_recorded_checksums_are_those_of_the_files(self, name):
-        for file in SOURCES[name].files.values():
-            content = (REAL / file.name).read_bytes()
-            assert hashlib.sha256(content).hexdigest() == file.sha256
+    @pytest.mark.parametrize("file", [f for s in SOURCES.values() for f in s.files.values()])
+    def test_recorded_checksums_are_those_of_the_files(self, file):
+        self.need(file)
+        content = (REAL / file.name).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == file.sha256
+
+    def need(self, file: RemoteFile) -> None:
+        if not (REAL / file.name).is_file():
+            pytest.skip(f"{file.name} is not here")
 
 
 class TestSources:
@@ -301,6 +309,17 @@ class TestDownload:
         assert "100%" in errors
         assert "127.0.0.1" not in errors
         assert str(cache) not in errors
+
+    def test_pooch_announces_no_address(self, cache, server, monkeypatch):
+        serve_sms(monkeypatch, server)
+        server.pages["/first.zip"] = zipped(TEXT)
+        announced = []
+        handler = logging.Handler()
+        handler.emit = announced.append
+        pooch.get_logger().addHandler(handler)
+        sms_spam(download=True)
+        pooch.get_logger().removeHandler(handler)
+        assert announced == []
 
     def test_loudness_of_pooch_is_given_back(self, cache, server, monkeypatch):
         serve_sms(monkeypatch, server)
