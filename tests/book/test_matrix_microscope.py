@@ -300,6 +300,14 @@ def test_a_masked_cell_says_that_it_may_not_be_read(open_figure):
     told = page.inner_text(".mm-steps")
     assert "the score counts as −∞" in told
     assert entry(page, "step-weight") == "0"
+    assert_sum_of_readable_keys(page, 1)
+    page.locator('[data-entry="weights-2-0"]').click()
+    assert_sum_of_readable_keys(page, 2)
+
+
+def assert_sum_of_readable_keys(page, i: int) -> None:
+    scores = attention_scores(X @ W_Q, X @ W_K)[i, : i + 1]
+    assert_four_digits(entry(page, "step-sum"), (scores - scores.max()).exp().sum().item())
 
 
 def test_the_choice_is_marked_everywhere(open_figure):

@@ -2,22 +2,23 @@
 
 import { el } from "./interactive.js";
 import {
-  asymmetry, columnsForm, explainWeight, maskOf, maxDifference, randomMatrices, range,
-  selfAttention, transpose,
+  asymmetry, maskOf, randomMatrices, range, selfAttention,
 } from "./matrix_microscope_maths.js";
+import { conventions, origin } from "./matrix_microscope_panels.js";
 import {
-  CIVIDIS_STOPS, brief, cividis, colourBar, computed, diverging, heatmap, number, numberField, rich,
-  tokenTable,
+  CIVIDIS, brief, cividis, colourBar, computed, diverging, entry, heatmap, number, numberField,
+  rich, tokenTable,
 } from "./matrix_microscope_parts.js";
 import { queryKeyPlane, tokenPlane, valueOutputPlane } from "./matrix_microscope_planes.js";
 
 const IDENTITY = [[1, 0], [0, 1]];
+const only = (W_Q) => ({ W_Q, W_K: IDENTITY, W_V: IDENTITY });
 const PRESETS = {
   given: { label: "as given" },
-  identity: { label: "W = I: the raw dot product", W_Q: IDENTITY, W_K: IDENTITY, W_V: IDENTITY },
-  opposite: { label: "look at the opposite", W_Q: [[-1, 0], [0, -1]], W_K: IDENTITY, W_V: IDENTITY },
-  turn: { label: "look a quarter turn ahead", W_Q: [[0, 1], [-1, 0]], W_K: IDENTITY, W_V: IDENTITY },
-  stretch: { label: "compare the first coordinate only", W_Q: [[3, 0], [0, 0]], W_K: IDENTITY, W_V: IDENTITY },
+  identity: { label: "W = I: the raw dot product", ...only(IDENTITY) },
+  opposite: { label: "look at the opposite", ...only([[-1, 0], [0, -1]]) },
+  turn: { label: "look a quarter turn ahead", ...only([[0, 1], [-1, 0]]) },
+  first: { label: "compare the first coordinate only", ...only([[3, 0], [0, 0]]) },
   random: { label: "random" },
   own: { label: "my own numbers" },
 };
@@ -110,8 +111,10 @@ function switches(app) {
 
 function hideKeys(app) {
   const buttons = app.tokens.map((token, j) => {
-    const button = el("button", { type: "button", class: "sl-button mm-hide", "aria-label": `Hide key ${token}`,
-      onclick: () => app.change({ hidden: app.state.hidden.map((old, k) => (k === j ? !old : old)) }) }, token);
+    const flip = () =>
+      app.change({ hidden: app.state.hidden.map((old, k) => (k === j ? !old : old)) });
+    const button = el("button", { type: "button", class: "sl-button mm-hide",
+      "aria-label": `Hide key ${token}`, onclick: flip }, token);
     app.watch((state) => button.setAttribute("aria-pressed", String(state.hidden[j])));
     return button;
   });
@@ -129,7 +132,8 @@ function scoresMap(app) {
     const largest = largestOf(scores);
     low.textContent = brief(-largest);
     high.textContent = brief(largest);
-    title.replaceChildren(...rich(state.scale ? "*S* = *Q* *K*^⊤ / √*d*_k" : "*S* = *Q* *K*^⊤, not scaled"));
+    title.replaceChildren(...rich("*S* = *Q* *K*^⊤"),
+      ...rich(state.scale ? " / √*d*_k" : ", not scaled"));
   });
   const stops = [-1, 0, 1].map((value) => diverging(value, 1).background);
   const map = heatmap(app, {
@@ -158,7 +162,7 @@ function weightsMap(app) {
         + (mask[i][j] ? "" : ", masked"),
     }),
     paint: ({ weights }, i, j) => cividis(weights[i][j]),
-    legend: colourBar(CIVIDIS_STOPS, [el("span", {}, "0"), el("span", {}, "1")]),
+    legend: colourBar(CIVIDIS, [el("span", {}, "0"), el("span", {}, "1")]),
   });
 }
 
@@ -168,11 +172,12 @@ function remarks(app) {
   const empty = el("p", { class: "sl-flag mm-empty", role: "status" });
   app.watch((state, { scores, weights, mask }) => {
     const [s, a] = [asymmetry(scores), asymmetry(weights)];
-    symmetry.replaceChildren(...rich("max |*S* − *S*^⊤ | = "), entry("asymmetry-S", number(s)),
-      ...rich(" · max |*A* − *A*^⊤ | = "), entry("asymmetry-A", number(a)),
+    symmetry.replaceChildren(...rich("max |*S* − *S*^⊤| = "), entry("asymmetry-S", number(s)),
+      ...rich(" · max |*A* − *A*^⊤| = "), entry("asymmetry-A", number(a)),
       ` · ${symmetryInWords(s === 0, a === 0)}.`);
     const blind = app.tokens.filter((_, i) => !mask[i].includes(true));
-    empty.textContent = blind.length === 0 ? "" : `${blind.map((token) => `“${token}”`).join(", ")} may read no key: `
+    const names = blind.map((token) => `“${token}”`).join(", ");
+    empty.textContent = blind.length === 0 ? "" : `${names} may read no key: `
       + "the row of A is all zeros, and so is the output. Not NaN.";
   });
   return el("div", { class: "mm-remarks" }, symmetry, empty);
@@ -183,66 +188,6 @@ function symmetryInWords(scores, weights) {
   return scores ? "the scores are symmetric, the weights are not"
     : "the weights are symmetric, the scores are not";
 }
-
-const entry = (name, ...children) => el("span", { "data-entry": name }, ...children);
-
-// Where the chosen weight comes from
-
-function origin(app) {
-  const heading = el("p", { class: "mm-title" });
-  const steps = el("ol", { class: "mm-steps" });
-  const summary = el("p", { class: "mm-unseen", "aria-live": "polite" });
-  let pause;
-  app.watch((state, result) => {
-    const why = explainWeight(result, state.query, state.key);
-    const [query, key] = [app.tokens[state.query], app.tokens[state.key]];
-    heading.replaceChildren("Where this weight comes from: ", el("span", { class: "mm-hue-q" }, query),
-      " reads ", el("span", { class: "mm-hue-k" }, key));
-    steps.replaceChildren(...stepsOf(why, result.K.length).map(step));
-    clearTimeout(pause); // a reader of the screen hears the end of a movement, not each step
-    pause = setTimeout(() => { summary.textContent = `${query} reads ${key} with weight ${number(why.weight)}.`; }, 400);
-  });
-  return el("div", { class: "mm-origin" }, heading, steps,
-    el("p", { class: "sl-note" }, "Choose another cell above to see where it comes from. "
-      + "The largest score of the row is taken off inside exp: no weight changes, nothing overflows."),
-    summary);
-}
-
-const step = ({ name, told, value, key }) => el("li", {},
-  el("span", { class: "mm-step-name" }, rich(name)),
-  el("span", { class: "mm-step-told" }, rich(told)),
-  el("span", { class: "mm-step-value", "data-entry": `step-${key}` }, value));
-
-const bracket = (value) => (value < 0 ? `(${number(value)})` : number(value));
-const vector = (values) => `(${values.map(number).join(", ")})`;
-
-function stepsOf(why, d_k) {
-  const terms = why.terms.map(([q, k]) => `${bracket(q)} × ${bracket(k)}`).join(" + ");
-  const scaled = why.divisor === 1 ? "not divided" : `${number(why.product)} / √2`;
-  const product = { key: "product", name: "{q:*q*_i} · {k:*k*_j}", told: terms, value: number(why.product) };
-  const score = { key: "score", name: "*S*_ij", told: scaled, value: number(why.score) };
-  return [product, score, ...(why.allowed ? openSteps(why) : closedSteps(why))];
-}
-
-function openSteps(why) {
-  const exponent = `exp(${number(why.score)} − ${bracket(why.largest)})`;
-  return [
-    { key: "exp", name: "exp", told: exponent, value: number(why.exp) },
-    { key: "sum", name: "sum of the row", told: why.exps.map(number).join(" + "), value: number(why.sum) },
-    { key: "weight", name: "*A*_ij", told: `${number(why.exp)} / ${number(why.sum)}`, value: number(why.weight) },
-    { key: "share", name: "adds to {z:*z*_i}", told: `${number(why.weight)} × {v:${vector(why.value)}}`,
-      value: vector(why.share) },
-  ];
-}
-
-const closedSteps = (why) => [
-  { key: "mask", name: "mask", told: "not to be read: the score counts as −∞", value: "−∞" },
-  { key: "exp", name: "exp", told: "exp(−∞)", value: "0" },
-  { key: "sum", name: "sum of the row", told: why.readable.length ? why.exps.map(number).join(" + ")
-    : "nothing to add: this query may read no key", value: number(why.sum) },
-  { key: "weight", name: "*A*_ij", told: why.readable.length ? `0 / ${number(why.sum)}` : "0 by rule, instead of 0/0",
-    value: "0" },
-];
 
 // The numbers
 
@@ -261,14 +206,16 @@ function numbers(app) {
 }
 
 function weightsOf(app) {
-  const select = el("select", { "data-lm-suppress-shortcuts": "true", onchange: () => choose(app, select.value) },
+  const select = el("select",
+    { "data-lm-suppress-shortcuts": "true", onchange: () => choose(app, select.value) },
     Object.entries(PRESETS).map(([value, { label }]) => el("option", { value }, label)));
   app.watch((state) => {
     select.value = state.preset;
     select.options[Object.keys(PRESETS).indexOf("random")].textContent =
       state.preset === "random" ? `random, draw ${state.seed}` : "random";
   });
-  const again = el("button", { type: "button", class: "sl-button", onclick: () => choose(app, "random") }, "New random");
+  const again = el("button",
+    { type: "button", class: "sl-button", onclick: () => choose(app, "random") }, "New random");
   return el("div", { class: "mm-weights" },
     el("div", { class: "mm-choice" },
       el("label", {}, el("span", { class: "mm-title" }, rich("Matrices *W*")), select),
@@ -297,64 +244,4 @@ function smallMatrix(app, matrix, title) {
   })));
   return el("div", { role: "group", "aria-label": name },
     el("p", { class: "mm-title" }, rich(title)), el("div", { class: "mm-brackets" }, rows));
-}
-
-// Rows or columns
-
-function conventions(app) {
-  const choice = (columns, text) => {
-    const input = el("input", { type: "radio", name: `${app.id}-tokens`, "data-lm-suppress-shortcuts": "true",
-      onchange: () => app.change({ columns }) });
-    app.watch((state) => { input.checked = state.columns === columns; });
-    return el("label", { class: "sl-check" }, input, el("span", {}, rich(text)));
-  };
-  const panel = el("div", { class: "mm-panel" });
-  const told = el("p", { class: "mm-unseen", role: "status" });
-  const n = app.tokens.length;
-  app.watch((state, result) => {
-    told.textContent = state.columns ? `The rows’ formula gives 2 by 2 scores, not ${n} by ${n}.` : "";
-    panel.replaceChildren(...(state.columns ? columnsPanel(app, result) : rowsPanel(n)));
-  });
-  return el("div", { class: "mm-conventions" },
-    el("div", { class: "sl-controls", role: "group", "aria-label": "Tokens stand in" },
-      el("span", { class: "mm-title" }, "Tokens stand in"), choice(false, "rows of *X*"),
-      choice(true, "columns of *X*")),
-    told, panel);
-}
-
-const rowsPanel = (n) => [
-  formula("*S* = *Q* *K*^⊤ / √*d*_k", `(${n} × 2)(2 × ${n}) = ${n} × ${n}`, "a score for each pair of tokens"),
-  formula("*Z* = *A* *V*", `(${n} × ${n})(${n} × 2) = ${n} × 2`, "an output for each token"),
-];
-
-const formula = (math, shapes, words) => el("p", { class: "mm-formula" },
-  el("span", {}, rich(math)), el("span", { class: "mm-shapes" }, shapes), el("span", { class: "sl-note" }, words));
-
-function columnsPanel(app, result) {
-  const { wrong, right } = columnsForm(result.setting);
-  const n = app.tokens.length;
-  const features = ["feature 0", "feature 1"];
-  return [el("div", { class: "mm-card mm-wrong" },
-    el("p", { class: "mm-title" }, "✗ The rows’ formula, kept"),
-    formula("*Q* *K*^⊤ / √*d*_k", `(2 × ${n})(${n} × 2) = 2 × 2`, `not ${n} × ${n}: features meet features, no token meets a token`),
-    plainTable("wrong-scores", wrong.scores, features, features),
-    el("p", {}, ...rich("It runs all the same: softmax, times *V*, is 2 × " + n + ", the shape of a right answer. Off by up to "),
-      entry("wrong-by", number(maxDifference(wrong.out, right.out))), "."),
-    el("p", { class: "sl-note" }, rich("With *d*_v ≠ *d*_k it would fail. "
-      + "So would *W* *X* with tokens in rows: "),
-    el("span", { class: "mm-shapes" }, `(2 × 2)(${n} × 2).`))),
-  el("div", { class: "mm-card mm-right" },
-    el("p", { class: "mm-title" }, "✓ The columns’ formula"),
-    formula("*S* = *Q*^⊤ *K* / √*d*_k", `(${n} × 2)(2 × ${n}) = ${n} × ${n}`, "the same scores as with rows"),
-    formula("*Z* = *V* *A*^⊤", `(2 × ${n})(${n} × ${n}) = 2 × ${n}`, "an output in each column"),
-    plainTable("right-out", right.out, ["z 0", "z 1"], app.tokens),
-    el("p", {}, "Largest difference from ", el("i", {}, "Z"), " above, transposed: ",
-      entry("right-by", number(maxDifference(transpose(right.out), result.out))), "."))];
-}
-
-function plainTable(name, matrix, rows, columns) {
-  return el("div", { class: "sl-scroll" }, el("table", { class: "mm-table", "aria-label": name.replace("-", " ") },
-    el("thead", {}, el("tr", {}, el("td", {}), columns.map((column) => el("th", { scope: "col" }, column)))),
-    el("tbody", {}, matrix.map((row, i) => el("tr", {}, el("th", { scope: "row" }, rows[i]),
-      row.map((value, j) => el("td", { "data-entry": `${name}-${i}-${j}` }, brief(value))))))));
 }

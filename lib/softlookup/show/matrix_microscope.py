@@ -13,6 +13,7 @@ _SCRIPTS = [
     "matrix_microscope_maths.js",
     "matrix_microscope_parts.js",
     "matrix_microscope_planes.js",
+    "matrix_microscope_panels.js",
     "matrix_microscope.js",
 ]
 _FEWEST, _MOST = 3, 8  # with two tokens, d_k × d_k scores would look like n × n ones

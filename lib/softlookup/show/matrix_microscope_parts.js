@@ -1,4 +1,4 @@
-// The tables of the matrix microscope: fields for numbers, plain matrices, heatmaps of cells to choose.
+// The tables of the matrix microscope: fields for numbers, plain matrices, heatmaps.
 
 import { el, format } from "./interactive.js";
 import { range } from "./matrix_microscope_maths.js";
@@ -34,10 +34,14 @@ export function rich(text) {
   return [...nodes, text.slice(end)];
 }
 
-const marks = (state, row) => [state.query === row && "mm-is-query", state.key === row && "mm-is-key"]
-  .filter(Boolean).join(" ");
+/** A number that can be found in the page by its name. */
+export const entry = (name, ...children) => el("span", { "data-entry": name }, ...children);
 
-/** A field for one entry of a matrix of the state; it keeps the last good number when it gets none. */
+/** The classes of a token: whether it is the chosen query, the chosen key, both or neither. */
+export const roles = (state, i) =>
+  [state.query === i && "mm-is-query", state.key === i && "mm-is-key"].filter(Boolean).join(" ");
+
+/** A field for one entry of a matrix of the state; a bad number leaves the last good one. */
 export function numberField(app, matrix, row, column, label) {
   const input = el("input", {
     type: "number",
@@ -55,7 +59,8 @@ export function numberField(app, matrix, row, column, label) {
   });
   let shown = [];
   app.watch((state) => {
-    const value = state.same && matrix === "W_K" ? state.W_Q[row][column] : state[matrix][row][column];
+    const source = state.same && matrix === "W_K" ? "W_Q" : matrix;
+    const value = state[source][row][column];
     if (shown[0] !== value || shown[1] !== app.resets) {
       if (input.valueAsNumber !== value || input.value === "") input.value = String(value);
       app.complain(input, null);
@@ -73,14 +78,14 @@ export function tokenTable(app, title, groups) {
     const cells = groups.flatMap(({ cell, size }) => range(size).map((c) => cell(i, c)));
     return el("tr", {}, el("th", { scope: "row" }, token), ...cells);
   });
-  app.watch((state) => rows.forEach((row, i) => row.setAttribute("class", marks(state, i))));
+  app.watch((state) => rows.forEach((row, i) => row.setAttribute("class", roles(state, i))));
   return el("div", { class: "mm-numbers" },
     el("p", { class: "mm-title" }, rich(title)),
     el("div", { class: "sl-scroll" }, el("table", { class: "mm-table" },
       el("thead", {}, el("tr", {}, el("td", {}), ...letters)), el("tbody", {}, rows))));
 }
 
-/** A group of a token table whose numbers follow from the state: `pick` takes them from the result. */
+/** A group of a token table whose numbers follow from the state: `pick` finds them. */
 export function computed(app, letter, hue, pick, size) {
   const cell = (i, c) => {
     const place = el("td", { class: hue, "data-entry": `${letter}-${i}-${c}` });
@@ -92,8 +97,10 @@ export function computed(app, letter, hue, pick, size) {
 
 // Heatmaps
 
-const CIVIDIS = ["#00224e", "#002e6a", "#1a386f", "#32436d", "#434e6c", "#535a6d", "#61656f", "#6f7073",
-  "#7d7c78", "#8b8778", "#9a9376", "#aaa073", "#bbad6d", "#ccba64", "#ddc858", "#efd748", "#fee838"];
+/** The colours of cividis, from 0 to 1 in even steps. */
+export const CIVIDIS = ["#00224e", "#002e6a", "#1a386f", "#32436d", "#434e6c", "#535a6d",
+  "#61656f", "#6f7073", "#7d7c78", "#8b8778", "#9a9376", "#aaa073", "#bbad6d", "#ccba64",
+  "#ddc858", "#efd748", "#fee838"];
 const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
 /** The colour of a share from 0 to 1, and black or white, whichever reads better on it. */
@@ -109,7 +116,7 @@ export function cividis(share) {
   return { background: `rgb(${rgb.join(", ")})`, color: luminance > 0.179 ? "#000000" : "#ffffff" };
 }
 
-/** Red above 0, blue below, the page itself at 0; never so deep that the page's ink is hard to read. */
+/** Red above 0, blue below, the page itself at 0; never too deep for the page's ink. */
 export function diverging(value, largest) {
   const share = largest > 0 ? Math.round((45 * Math.abs(value)) / largest) : 0;
   const hue = value > 0 ? "var(--sl-red, #d55e00)" : "var(--sl-blue, #0072b2)";
@@ -140,8 +147,10 @@ export function heatmap(app, { name, title, describe, paint, legend }) {
       Object.assign(button.style, { backgroundColor: background, color });
     }));
   });
-  const corner = el("td", { class: "mm-corner" }, el("span", {}, "query ↓"), el("span", {}, "key →"));
-  const table = el("table", { class: "mm-heatmap", "aria-label": name, onkeydown: (event) => moveFocus(cells, event) },
+  const corner = el("td", { class: "mm-corner" },
+    el("span", {}, "query ↓"), el("span", {}, "key →"));
+  const table = el("table",
+    { class: "mm-heatmap", "aria-label": name, onkeydown: (event) => moveFocus(cells, event) },
     el("thead", {}, el("tr", {}, corner, heads)), el("tbody", {}, rows));
   return el("div", { class: "mm-matrix" }, el("p", { class: "mm-title" }, rich(title)),
     el("div", { class: "sl-scroll" }, table), legend);
@@ -153,8 +162,8 @@ function heatmapCell(app, name, i, j) {
 }
 
 function cellMarks(state, { mask }, i, j) {
-  return [!mask[i][j] && "mm-masked", state.query === i && "mm-in-row", state.key === j && "mm-in-column"]
-    .filter(Boolean).join(" ");
+  return [!mask[i][j] && "mm-masked", state.query === i && "mm-in-row",
+    state.key === j && "mm-in-column"].filter(Boolean).join(" ");
 }
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
@@ -170,8 +179,7 @@ function moveFocus(cells, event) {
 
 /** The bar that says which colour is which number. */
 export function colourBar(stops, ends) {
-  return el("div", { class: "mm-bar" }, ends[0], el("span", { class: "mm-ramp", "aria-hidden": "true",
-    style: `background: linear-gradient(to right, ${stops.join(", ")})` }), ends[1]);
+  const ramp = `background: linear-gradient(to right, ${stops.join(", ")})`;
+  return el("div", { class: "mm-bar" }, ends[0],
+    el("span", { class: "mm-ramp", "aria-hidden": "true", style: ramp }), ends[1]);
 }
-
-export const CIVIDIS_STOPS = CIVIDIS;

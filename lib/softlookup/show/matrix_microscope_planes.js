@@ -1,8 +1,8 @@
-// The three pictures of the matrix microscope: tokens to drag, queries and keys, values and outputs.
+// The three pictures of the matrix microscope: tokens, queries and keys, values and outputs.
 
 import { el, svg } from "./interactive.js";
 import { convexHull, dot, range } from "./matrix_microscope_maths.js";
-import { LARGEST, number, rich } from "./matrix_microscope_parts.js";
+import { LARGEST, number, rich, roles } from "./matrix_microscope_parts.js";
 
 const STEPS = [3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80];
 
@@ -35,7 +35,8 @@ function ground(frame, limit) {
   frame.limit = limit;
   frame.picture.setAttribute("viewBox", `0 0 ${frame.size} ${frame.size}`);
   const step = limit > 10 ? limit / 5 : 1;
-  const ticks = range(2 * Math.floor(limit / step) + 1).map((k) => (k - Math.floor(limit / step)) * step);
+  const most = Math.floor(limit / step);
+  const ticks = range(2 * most + 1).map((k) => (k - most) * step);
   const line = (a, b, name) => {
     const [[x1, y1], [x2, y2]] = [frame.at(a), frame.at(b)];
     return svg("line", { x1, y1, x2, y2, class: name });
@@ -87,12 +88,11 @@ function labels(frame, items) {
 
 const overlap = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 const pair = (vector) => `(${vector.map((value) => number(value)).join(", ")})`;
-const role = (state, i) => [i === state.query && "mm-is-query", i === state.key && "mm-is-key"]
-  .filter(Boolean).join(" ");
 
 /** The tokens' vectors, points to drag or to move with the arrow keys. */
 export function tokenPlane(app) {
-  const frame = plane("Tokens *X*", "Drag them, or use the arrow keys.", { role: "group", "aria-label": "Tokens, points to move" });
+  const frame = plane("Tokens *X*", "Drag them, or use the arrow keys.",
+    { role: "group", "aria-label": "Tokens, points to move" });
   const texts = svg("g", { "aria-hidden": "true" });
   const handles = app.tokens.map((_, i) => tokenHandle(app, frame, i));
   frame.front.append(texts, ...handles);
@@ -101,7 +101,7 @@ export function tokenPlane(app) {
     texts.replaceChildren(...labels(frame, x.map((at, i) => ({ at, text: app.tokens[i] }))));
     handles.forEach((handle, i) => {
       handle.setAttribute("transform", `translate(${frame.at(x[i]).join(" ")})`);
-      handle.setAttribute("class", `mm-handle ${role(state, i)}`);
+      handle.setAttribute("class", `mm-handle ${roles(state, i)}`);
       handle.setAttribute("aria-valuenow", x[i][0]);
       handle.setAttribute("aria-valuetext", pair(x[i]));
     });
@@ -133,8 +133,9 @@ function tokenHandle(app, frame, i) {
 /** Where the pointer is, on a grid fine enough for the eye and short enough to compute with. */
 function dragged(frame, event) {
   const box = frame.picture.getBoundingClientRect();
-  const along = [(event.clientX - box.left) / box.width, 1 - (event.clientY - box.top) / box.height];
-  return along.map((share) => {
+  const right = (event.clientX - box.left) / box.width;
+  const up = 1 - (event.clientY - box.top) / box.height;
+  return [right, up].map((share) => {
     const value = (2 * Math.min(1, Math.max(0, share)) - 1) * frame.limit;
     return frame.limit <= 10 ? Math.round(20 * value) / 20 : Number(value.toPrecision(2));
   });
@@ -155,7 +156,8 @@ function moveByKey(app, i, event) {
 
 /** One query against all keys, with the shadow of the chosen key on the query's line. */
 export function queryKeyPlane(app) {
-  const frame = plane("One {q:query}, all {k:keys}", "Shaded: the key’s shadow on the query.", { role: "img" });
+  const note = "Shaded: the key’s shadow on the query.";
+  const frame = plane("One {q:query}, all {k:keys}", note, { role: "img" });
   app.watch((state, { Q, K, mask, products }) => {
     const [i, j] = [state.query, state.key];
     ground(frame, limitFor([...Q, ...K]));
@@ -184,7 +186,8 @@ function shadow(frame, query, key) {
 
 /** The values, their hull, and the outputs inside it; the chosen query's mixture as lines. */
 export function valueOutputPlane(app) {
-  const frame = plane("{v:Values} and {z:outputs}", "The wider the line, the larger the weight.", { role: "img" });
+  const note = "The wider the line, the larger the weight.";
+  const frame = plane("{v:Values} and {z:outputs}", note, { role: "img" });
   app.watch((state, { V, weights, out }) => {
     const i = state.query;
     ground(frame, limitFor(V));
@@ -210,6 +213,7 @@ function mixLine(frame, from, to, weight) {
 function mark(frame, at, name) {
   const [x, y] = frame.at(at);
   const r = name.includes("mm-chosen") ? 6 : 4;
-  const turn = name.startsWith("mm-output") ? `rotate(45 ${x} ${y})` : null;
-  return svg("rect", { x: x - r, y: y - r, width: 2 * r, height: 2 * r, class: name, transform: turn });
+  const transform = name.startsWith("mm-output") ? `rotate(45 ${x} ${y})` : null;
+  const size = { x: x - r, y: y - r, width: 2 * r, height: 2 * r };
+  return svg("rect", { ...size, class: name, transform });
 }
