@@ -97,7 +97,7 @@ class TfidfBench(Interactive):
         n: int = 1,
         tf: str = "count",
         idf: str = "log",
-        base: float = 10,
+        base: int | float = 10,
         name: str = "fig-tfidf-bench",
         alt: str = _ALT,
         caption: str = _CAPTION,
@@ -144,7 +144,7 @@ def _require_documents(documents: Sequence[str]) -> None:
     require(size <= _MOST_CHARACTERS, rule, characters=size)
 
 
-def _require_settings(n: int, tf: str, idf: str, base: float) -> None:
+def _require_settings(n: int, tf: str, idf: str, base: int | float) -> None:
     require_int(1, n=n)
     require(n <= 2, "n must be 1 or 2", n=n)
     require_choice(TF_VARIANTS, tf=tf)

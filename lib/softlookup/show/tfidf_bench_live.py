@@ -54,7 +54,9 @@ def live_view(documents: list[str], settings: dict):
     return widgets.VBox([*areas, widgets.HBox(list(choices.values())), table])
 
 
-def bench_html(texts: list[str], *, lowercase: bool, n: int, tf: str, idf: str, base: float) -> str:
+def bench_html(
+    texts: list[str], *, lowercase: bool, n: int, tf: str, idf: str, base: int | float
+) -> str:
     """The table of words and the cosines below it, as HTML; every number from the library."""
     documents = [ngrams(word_tokens(text, lowercase=lowercase), n) for text in texts]
     words = list(dict.fromkeys(word for document in documents for word in document))
