@@ -193,6 +193,10 @@ class TestSources:
         assert len({file.name for file in stored}) == len(stored)
         assert len({file.sha256 for file in stored}) == len(stored)
 
+    def test_test_set_is_that_of_2016(self):
+        names = [SOURCES["multi30k"].files[f"test.{code}"].name for code in ("en", "de", "fr")]
+        assert names == [f"multi30k.test_2016_flickr.{code}.gz" for code in ("en", "de", "fr")]
+
     def test_addresses_are_secure_and_name_their_file(self):
         for source in SOURCES.values():
             for file in source.files.values():
