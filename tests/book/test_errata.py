@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 APPENDIX = ROOT / "chapters" / "slides_under_test.ipynb"
 TOUCHED = {
     2: [6, 7, 8, 9, 10, 11],
-    11: [20, 21, 31, 32, 55, 56, 57, 58, 62, 69, 70, 71, 72, 73, 74, 75, 76],
+    11: [20, 21, 31, 32, 34, 35, 55, 56, 57, 58, 62, 69, 70, 71, 72, 73, 74, 75, 76],
 }
 """The entries that touch each finished chapter, by number."""
 IDS = [f"E{number:02}" for numbers in TOUCHED.values() for number in numbers]
@@ -39,7 +39,11 @@ def test_an_entry_tells_slide_claim_and_correction(entry):
         if "".join(cell["source"]).startswith(f"### {entry}. ")
     ]
     assert len(found) == 1
-    assert re.search(r"^\*.+, “.+” · [ABCD] · \[chapter \d+\]\(.+\)\*$", found[0], re.MULTILINE)
+    assert re.search(
+        r"^\*.+, “.+” · [ABCD] · (\[chapter \d+\]\(.+\)|chapter \d+, not yet written)\*$",
+        found[0],
+        re.MULTILINE,
+    )
     assert "**The slide:**" in found[0]
     assert "**Executed:**" in found[0]
 
