@@ -58,7 +58,7 @@ function bodyRows(bench) {
 function footRow(bench, label, kind, measure) {
   const cells = (rows, side) => {
     const values = rows.map(measure);
-    const digits = Math.min(decimalsOf(values), 4);
+    const digits = Math.min(decimalsOf(values), kind === "sum" ? 4 : Infinity);
     return values.map((value, i) => numberCell(`${kind}-${side}:${i}`, value, digits,
       {kind: i ? "" : "tb-first"}));
   };
