@@ -2,12 +2,13 @@
 
 import re
 
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup, NavigableString, Tag
 from bs4.formatter import HTMLFormatter
 from sphinx.application import Sphinx
 
 # Drawings, scripts and code are none of this module's business, and an HTML parser may alter them.
 OPAQUE = re.compile(r"<(svg|script|style|pre)\b.*?</\1>", re.S)
+CLOSING = re.compile(r"[)\]’”.,;:!?…]+")
 
 # The theme's buttons that the page shows as links, and what each says.
 LINKS = {
@@ -76,6 +77,31 @@ def box_tables(soup: BeautifulSoup) -> None:
             scroll_box(soup, table, caption.get_text(" ", strip=True) if caption else "Table")
 
 
+def free_captions(soup: BeautifulSoup) -> None:
+    """A table's caption stands below it, as wide as it needs, whatever the table's width."""
+    for caption in soup.select("table > caption"):
+        box = caption.find_parent(class_=("sl-table", "bk-scroll"))
+        if caption.find_parent("figure") or caption.find_parent(class_="sl-body"):
+            continue
+        figure = soup.new_tag("figure", attrs={"class": "bk-table"})
+        box.wrap(figure)
+        caption.name = "figcaption"
+        figure.append(caption.extract())
+
+
+def keep_punctuation(soup: BeautifulSoup) -> None:
+    """A bracket or a full stop after a formula must not begin the next line."""
+    for formula in soup.select("span.math"):
+        text = formula.next_sibling
+        if not isinstance(text, NavigableString):
+            continue
+        mark = CLOSING.match(text)
+        if mark:
+            text.replace_with(text[mark.end() :])
+            formula.wrap(soup.new_tag("span", attrs={"class": "bk-nowrap"}))
+            formula.insert_after(mark[0])
+
+
 def label_equations(soup: BeautifulSoup) -> None:
     """Display equations scroll in their own box."""
     for equation in soup.select("div.math"):
@@ -83,10 +109,10 @@ def label_equations(soup: BeautifulSoup) -> None:
         equation["data-label"] = "Equation"
 
 
-def drop_deprecated_roles(soup: BeautifulSoup) -> None:
-    """Docutils still writes a role for references that ARIA has withdrawn."""
+def list_references(soup: BeautifulSoup) -> None:
+    """The entries of a bibliography become list items; ARIA has withdrawn the role they had."""
     for entry in soup.find_all(role="doc-biblioentry"):
-        del entry["role"]
+        entry["role"] = "listitem"
 
 
 class AsWritten(HTMLFormatter):
@@ -97,7 +123,15 @@ class AsWritten(HTMLFormatter):
         return tag.attrs.items()
 
 
-STEPS = (fold_admonitions, fold_cells, box_tables, label_equations, drop_deprecated_roles)
+STEPS = (
+    fold_admonitions,
+    fold_cells,
+    box_tables,
+    free_captions,
+    label_equations,
+    keep_punctuation,
+    list_references,
+)
 
 
 def mend(html: str) -> str:
