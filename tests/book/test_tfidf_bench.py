@@ -493,6 +493,8 @@ def test_it_is_accessible_and_fits(open_figure, style, width):
     box.focus()
     wide, room = box.evaluate("(box) => [box.scrollWidth, box.clientWidth]")
     assert (wide > room) == (width == 390)
+    moved = box.evaluate("(box) => { box.scrollLeft = 50; return box.scrollLeft; }")
+    assert (moved > 0) == (width == 390)  # in its own box, not in the one around the figure
     small = page.evaluate(
         """() => [...document.querySelectorAll("button, .tb-choice, .sl-check, textarea")]
              .map((one) => one.getBoundingClientRect())
