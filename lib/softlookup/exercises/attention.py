@@ -112,13 +112,10 @@ def _mask_slips(scores: Tensor, mask: Tensor, V: Tensor) -> list[tuple[Tensor, s
     def softmax(scores: Tensor) -> Tensor:
         return scores.softmax(dim=-1)
 
-    with_nothing_left = masked_softmax(scores, ~mask)
     return [
         (softmax(scores) @ V, "You ignore the mask: all keys are still read."),
-        (with_nothing_left @ V, FLIPPED),
-        (softmax(scores.masked_fill(mask, -math.inf)).nan_to_num() @ V, FLIPPED),
+        (masked_softmax(scores, ~mask) @ V, FLIPPED),
         (softmax(scores + mask.double()) @ V, ADDED),
-        (softmax(scores - (~mask).double()) @ V, ADDED),
         ((softmax(scores) * mask) @ V, TOO_LATE),
         (softmax(scores * mask) @ V, ZERO_SCORE),
         (scores.masked_fill(~mask, -math.inf).softmax(dim=0).nan_to_num() @ V, OVER_QUERIES),
