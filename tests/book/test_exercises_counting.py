@@ -56,6 +56,7 @@ CHECKS = [
 ]
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("blank", [None, ...])
 def test_none_and_dots_are_a_blank_answer(check, blank):
@@ -69,6 +70,7 @@ def test_an_error_in_the_learners_code_is_told(check):
     assert verdict.message == "Your code stopped with ZeroDivisionError: division by zero"
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize("check", [CHECKS[0], CHECKS[2], CHECKS[4]], ids=lambda c: c.__name__)
 def test_a_result_in_place_of_the_function_is_told(check):
     assert "wants the function itself" in check([1, 2]).message

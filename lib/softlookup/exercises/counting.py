@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -32,13 +32,20 @@ TEST_EVERY = 5  # another division than the one that the chapter looked at
 DOUBLED = 12  # test messages that the filter's check says twice
 
 
-def check_tables(answer: Callable) -> Verdict:
+def check_tables(answer: object) -> Verdict:
     """Check a function of (documents, vocabulary) that returns counts, IDF and TF-IDF.
 
     Args:
         answer: The learner's function; the logarithm of the IDF has base 10.
 
-    Chapter: counting-words#exercises
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: counting#exercises
+
+    Example:
+        >>> check_tables(...)
+        Not yet. Nothing to check so far: return the counts, the IDF and their product.
     """
     return verdict(lambda: _tables(answer))
 
@@ -49,18 +56,32 @@ def check_negative_idf(answer: object) -> Verdict:
     Args:
         answer: A list of three texts, or of three lists of tokens.
 
-    Chapter: counting-words#exercises
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: counting#exercises
+
+    Example:
+        >>> check_negative_idf(...)
+        Not yet. Nothing to check so far: put three short sentences into a list.
     """
     return verdict(lambda: _negative_idf(answer))
 
 
-def check_ngrams(answer: Callable) -> Verdict:
+def check_ngrams(answer: object) -> Verdict:
     """Check a function of (tokens, n) that returns the n-grams in order.
 
     Args:
         answer: The learner's function; an n-gram is a string or a sequence of n tokens.
 
-    Chapter: counting-words#exercises
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: counting#exercises
+
+    Example:
+        >>> check_ngrams(...)
+        Not yet. Nothing to check so far: return the list of n-grams.
     """
     return verdict(lambda: _ngrams(answer))
 
@@ -71,23 +92,37 @@ def check_zero_document(answer: object) -> Verdict:
     Args:
         answer: A dictionary with "words", a list, and "cosine", a number or "undefined".
 
-    Chapter: counting-words#exercises
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: counting#exercises
+
+    Example:
+        >>> check_zero_document(...)
+        Not yet. Nothing to check so far: fill in the words and the cosine.
     """
     return verdict(lambda: _zero_document(answer))
 
 
-def check_filter(answer: Callable) -> Verdict:
+def check_filter(answer: object) -> Verdict:
     """Check a spam filter of (texts, labels, new_texts) on binary bags of words.
 
     Args:
         answer: The learner's function; it returns 1 (spam) or 0 for each of the new texts.
 
-    Chapter: counting-words#exercises
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: counting#exercises
+
+    Example:
+        >>> check_filter(...)
+        Not yet. Nothing to check so far: return 1 or 0 for each message.
     """
     return verdict(lambda: _filter(answer))
 
 
-def _tables(function: Callable) -> str:
+def _tables(function: object) -> str:
     what = "return the counts, the IDF and their product."
     for texts in SLIDE, MORE:
         documents = [word_tokens(text) for text in texts]
@@ -177,7 +212,7 @@ def _tokens_of(text: object) -> list[str]:
     return tokens
 
 
-def _ngrams(function: Callable) -> str:
+def _ngrams(function: object) -> str:
     draw = random.Random(2)
     cases = [(["a", "b", "c"], 2), (["a", "b", "c"], 1), (["a", "b"], 3), ([], 1), (["a"], 1)]
     for _ in range(40):
@@ -250,7 +285,7 @@ def _require_undefined(cosine: object) -> None:
                     "put the length of x1 into the formula.")  # fmt: skip
 
 
-def _filter(function: Callable) -> str:
+def _filter(function: object) -> str:
     train, test = split(messages(), test_every=TEST_EVERY)
     texts, labels = [m.text for m in train], [int(m.spam) for m in train]
     new, truth = [m.text for m in test], torch.tensor([m.spam for m in test])
