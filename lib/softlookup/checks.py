@@ -1,5 +1,7 @@
 """Checks of what a caller passed in: the rule that was broken, and every value that broke it."""
 
+from collections import Counter
+
 import torch
 from torch import Tensor
 
@@ -113,6 +115,44 @@ def require_mask(mask: Tensor, scores_shape: tuple[int, ...]) -> None:
     has_keys = mask.shape[-1:] == scores_shape[-1:]
     rule = f"mask must fit scores of shape {tuple(scores_shape)}"
     require(fits and has_keys and mask.ndim <= len(scores_shape), rule, mask=mask)
+
+
+def require_tokens(**values: object) -> None:
+    """Raise a ``ValueError`` if a list of tokens is in truth one string, an easy slip.
+
+    Args:
+        values: What should be lists of tokens, by name.
+
+    Raises:
+        ValueError: One of them is a string.
+
+    Example:
+        >>> require_tokens(tokens="not yet")
+        Traceback (most recent call last):
+        ValueError: tokens must be a list of tokens, not one string; got tokens='not yet'
+    """
+    for name, value in values.items():
+        is_text = isinstance(value, str)
+        require(not is_text, f"{name} must be a list of tokens, not one string", **{name: value})
+
+
+def require_distinct(**values: list[str]) -> None:
+    """Raise a ``ValueError`` that names the words which a list holds more than once.
+
+    Args:
+        values: Lists of words, by name.
+
+    Raises:
+        ValueError: A word comes twice.
+
+    Example:
+        >>> require_distinct(vocabulary=["not", "yet", "not"])
+        Traceback (most recent call last):
+        ValueError: the words of vocabulary must be distinct; got repeated=['not']
+    """
+    for name, words in values.items():
+        repeated = [word for word, count in Counter(words).items() if count > 1]
+        require(not repeated, f"the words of {name} must be distinct", repeated=repeated)
 
 
 def _shown(value: object) -> str:

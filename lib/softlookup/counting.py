@@ -8,8 +8,14 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
-from softlookup.checks import require, require_choice, require_float, require_int
-from softlookup.text import require_distinct, require_tokens
+from softlookup.checks import (
+    require,
+    require_choice,
+    require_distinct,
+    require_float,
+    require_int,
+    require_tokens,
+)
 
 TF_VARIANTS = ("count", "binary", "relative", "unique", "log")
 IDF_VARIANTS = ("inverse", "ratio", "log", "log_plus_one", "smooth")
@@ -28,7 +34,7 @@ def top_words(documents: list[list[str]], size: int) -> list[str]:
     Raises:
         ValueError: ``size`` is no integer of at least 0, or a document is one string.
 
-    Source: lecture 000, "Can we learn simple heuristics?". Chapter: counting#vocabulary.
+    Source: lecture 000, "Can we learn simple heuristics?". Chapter: counting_words#vocabulary.
 
     Example:
         >>> top_words([["b", "a", "c"], ["b"]], 2)
@@ -53,7 +59,7 @@ def vocabulary_coverage(documents: list[list[str]], vocabulary: list[str]) -> fl
     Raises:
         ValueError: The documents hold no token, or a word of the vocabulary comes twice.
 
-    Source: lecture 000, "Can we learn simple heuristics?". Chapter: counting#vocabulary.
+    Source: lecture 000, "Can we learn simple heuristics?". Chapter: counting_words#vocabulary.
 
     Example:
         >>> vocabulary_coverage([["b", "a", "c"], ["b"]], ["b", "a"])
@@ -80,7 +86,7 @@ def count_matrix(documents: list[list[str]], vocabulary: list[str]) -> Float[Ten
     Raises:
         ValueError: There is no document, the vocabulary is empty, or one of its words comes twice.
 
-    Source: lecture 000, "Bag of Words". Chapter: counting#bag-of-words.
+    Source: lecture 000, "Bag of Words". Chapter: counting_words#bag-of-words.
 
     Example:
         >>> count_matrix([["not", "yet", "not"], ["yes"]], ["not", "yet"])
@@ -112,7 +118,7 @@ def binary_matrix(documents: list[list[str]], vocabulary: list[str]) -> Float[Te
     Raises:
         ValueError: There is no document, the vocabulary is empty, or one of its words comes twice.
 
-    Source: lecture 000, "Bag of Words". Chapter: counting#bag-of-words.
+    Source: lecture 000, "Bag of Words". Chapter: counting_words#bag-of-words.
 
     Example:
         >>> binary_matrix([["not", "yet", "not"], ["yes"]], ["not", "yet"])
@@ -146,7 +152,7 @@ def term_frequency(
         ValueError: A count is negative or not finite, the variant is unknown, or ``lengths`` does
             not fit the counts.
 
-    Source: lecture 000, "Term Frequency". Chapter: counting#term-frequency.
+    Source: lecture 000, "Term Frequency". Chapter: counting_words#term-frequency.
 
     Example:
         >>> term_frequency(torch.tensor([[3.0, 1.0, 0.0]]), "relative")
@@ -181,7 +187,7 @@ def document_frequency(counts: Float[Tensor, "docs vocab"]) -> Float[Tensor, "vo
     Raises:
         ValueError: A count is negative or not finite.
 
-    Source: lecture 000, "Inverse Document Frequency". Chapter: counting#document-frequency.
+    Source: lecture 000, "Inverse Document Frequency". Chapter: counting_words#document-frequency.
 
     Example:
         >>> document_frequency(torch.tensor([[2.0, 0.0], [5.0, 1.0]]))
@@ -217,8 +223,8 @@ def inverse_document_frequency(
         ValueError: A document frequency is not between 0 and N, the variant is unknown, the base is
             not above 1, or a word is in no document and the variant would divide by zero.
 
-    Source: Spärck Jones 1972; lecture 000, "Inverse Document Frequency". Chapter:
-    counting#inverse-document-frequency.
+    Source: Spärck Jones 1972; lecture 000, "Inverse Document Frequency".
+    Chapter: counting_words#inverse-document-frequency.
 
     Example:
         >>> inverse_document_frequency(torch.tensor([2.0, 1.0]), 2, "log", base=10)
@@ -261,7 +267,7 @@ def tf_idf(
     Raises:
         ValueError: As ``term_frequency`` and ``inverse_document_frequency`` do.
 
-    Source: Salton and Buckley 1988; lecture 000, "TF-IDF". Chapter: counting#tf-idf.
+    Source: Salton and Buckley 1988; lecture 000, "TF-IDF". Chapter: counting_words#tf-idf.
 
     Example:
         >>> tf_idf(torch.tensor([[2.0, 0.0], [1.0, 2.0]]), base=10)

@@ -27,7 +27,8 @@ def logistic_probability(
     Raises:
         ValueError: The shapes or types do not fit, or a number is not finite.
 
-    Source: Bishop 2006, section 4.3.2; lecture 000, "Spam". Chapter: counting#logistic-regression.
+    Source: Bishop 2006, section 4.3.2; lecture 000, "Spam".
+    Chapter: counting_words#logistic-regression.
 
     Example:
         >>> x = torch.tensor([[0.0, 2.0], [1.0, 0.0]])
@@ -64,7 +65,7 @@ def logistic_loss(
         ValueError: The shapes or types do not fit, a label is not 0 or 1, there is no row, ``l2``
             is negative, or a number is not finite.
 
-    Source: Bishop 2006, section 4.3.2. Chapter: counting#logistic-regression.
+    Source: Bishop 2006, section 4.3.2. Chapter: counting_words#logistic-regression.
 
     Example:
         >>> x, y = torch.tensor([[1.0], [2.0]]), torch.tensor([0, 1])
@@ -101,7 +102,7 @@ def logistic_gradient(
     Raises:
         ValueError: As ``logistic_loss`` does.
 
-    Source: Bishop 2006, section 4.3.2, equation 4.91. Chapter: counting#gradient.
+    Source: Bishop 2006, section 4.3.2, equation 4.91. Chapter: counting_words#gradient.
 
     Example:
         >>> x, y = torch.tensor([[1.0], [3.0]]), torch.tensor([0, 1])
@@ -138,7 +139,7 @@ def fit_logistic(
     Raises:
         ValueError: As ``logistic_loss`` does, or ``n_steps`` or ``tolerance`` is out of range.
 
-    Source: Nesterov 1983; O'Donoghue and Candès 2015. Chapter: counting#logistic-regression.
+    Source: Nesterov 1983; O'Donoghue and Candès 2015. Chapter: counting_words#logistic-regression.
 
     Example:
         >>> x, y = torch.tensor([[0.0], [1.0], [2.0], [3.0]]), torch.tensor([0, 0, 1, 1])
@@ -173,7 +174,7 @@ def softmax_probability(
     Raises:
         ValueError: The shapes or types do not fit, or a number is not finite.
 
-    Source: Bishop 2006, section 4.3.4. Chapter: counting#softmax-regression.
+    Source: Bishop 2006, section 4.3.4. Chapter: counting_words#softmax-regression.
 
     Example:
         >>> weight = torch.tensor([[math.log(2), 0.0, 0.0]])
@@ -207,7 +208,7 @@ def softmax_loss(
         ValueError: The shapes or types do not fit, a label is no class, there is no row, ``l2`` is
             negative, or a number is not finite.
 
-    Source: Bishop 2006, section 4.3.4. Chapter: counting#softmax-regression.
+    Source: Bishop 2006, section 4.3.4. Chapter: counting_words#softmax-regression.
 
     Example:
         >>> x, y = torch.tensor([[1.0], [2.0]]), torch.tensor([0, 2])
@@ -243,7 +244,7 @@ def softmax_gradient(
     Raises:
         ValueError: As ``softmax_loss`` does.
 
-    Source: Bishop 2006, section 4.3.4, equation 4.109. Chapter: counting#softmax-regression.
+    Source: Bishop 2006, section 4.3.4, equation 4.109. Chapter: counting_words#softmax-regression.
 
     Example:
         >>> x, y = torch.tensor([[4.0]]), torch.tensor([1])
@@ -283,7 +284,7 @@ def fit_softmax(
         ValueError: As ``softmax_loss`` does, or ``n_classes``, ``n_steps`` or ``tolerance`` is out
             of range.
 
-    Source: Nesterov 1983; O'Donoghue and Candès 2015. Chapter: counting#softmax-regression.
+    Source: Nesterov 1983; O'Donoghue and Candès 2015. Chapter: counting_words#softmax-regression.
 
     Example:
         >>> x, y = torch.tensor([[0.0], [1.0], [2.0]]), torch.tensor([0, 1, 2])

@@ -23,7 +23,7 @@ def confusion_matrix(
     Raises:
         ValueError: The lengths differ, a label is no class, or ``n_classes`` is below 1.
 
-    Source: lecture 000, "Spam". Chapter: counting#precision-and-recall.
+    Source: lecture 000, "Spam". Chapter: counting_words#precision-and-recall.
 
     Example:
         >>> truth, predicted = torch.tensor([0, 0, 0, 1, 1]), torch.tensor([0, 0, 1, 1, 0])
@@ -53,7 +53,7 @@ def precision(truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"]) -> flo
     Raises:
         ValueError: The lengths differ, or a label is not 0 or 1.
 
-    Source: van Rijsbergen 1979, chapter 7. Chapter: counting#precision-and-recall.
+    Source: van Rijsbergen 1979, chapter 7. Chapter: counting_words#precision-and-recall.
 
     Example:
         >>> precision(torch.tensor([1, 0, 1, 1]), torch.tensor([1, 1, 0, 0]))
@@ -76,7 +76,7 @@ def recall(truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"]) -> float:
     Raises:
         ValueError: The lengths differ, or a label is not 0 or 1.
 
-    Source: van Rijsbergen 1979, chapter 7. Chapter: counting#precision-and-recall.
+    Source: van Rijsbergen 1979, chapter 7. Chapter: counting_words#precision-and-recall.
 
     Example:
         >>> recall(torch.tensor([1, 0, 1, 1, 1]), torch.tensor([1, 1, 0, 0, 0]))
@@ -99,7 +99,7 @@ def f1_score(truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"]) -> floa
     Raises:
         ValueError: The lengths differ, or a label is not 0 or 1.
 
-    Source: van Rijsbergen 1979, chapter 7. Chapter: counting#precision-and-recall.
+    Source: van Rijsbergen 1979, chapter 7. Chapter: counting_words#precision-and-recall.
 
     Example:
         >>> f1_score(torch.tensor([1, 0, 1, 1]), torch.tensor([1, 1, 0, 0]))

@@ -119,7 +119,7 @@ def sigmoid(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     Raises:
         ValueError: ``x`` is not floating-point.
 
-    Source: lecture 000, "Spam". Chapter: counting#logistic-regression.
+    Source: lecture 000, "Spam". Chapter: counting_words#logistic-regression.
 
     Example:
         >>> sigmoid(torch.tensor([-1000.0, 0.0, 1000.0]))
@@ -197,7 +197,7 @@ def cross_entropy(
     Raises:
         ValueError: The shapes do not fit, there is no row, or a target is no class.
 
-    Source: lecture 001, "Types of NLMs". Chapter: counting#softmax-regression.
+    Source: lecture 001, "Types of NLMs". Chapter: counting_words#softmax-regression.
 
     Example:
         >>> cross_entropy(torch.zeros(2, 4), torch.tensor([3, 0]))

@@ -1,11 +1,10 @@
 """From a text to its atoms: word tokens, spans, n-grams, and a vocabulary that numbers them."""
 
-from collections import Counter
 from collections.abc import Iterable
 
 import regex
 
-from softlookup.checks import require, require_int
+from softlookup.checks import require, require_distinct, require_int, require_tokens
 
 # Letters, marks, digits, underscores; an apostrophe between two of them holds a word together.
 WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}\p{M}\p{N}_]+)*")
@@ -24,7 +23,7 @@ def word_tokens(text: str, *, lowercase: bool = True) -> list[str]:
     Raises:
         ValueError: ``text`` is not a string.
 
-    Source: lecture 000, "NLP concepts". Chapter: counting#tokens.
+    Source: lecture 000, "NLP concepts". Chapter: counting_words#tokens.
 
     Example:
         >>> word_tokens("This isn't a sentence.")
@@ -47,7 +46,7 @@ def token_offsets(text: str) -> list[tuple[int, int]]:
     Raises:
         ValueError: ``text`` is not a string.
 
-    Source: lecture 000, "NLP concepts". Chapter: counting#tokens.
+    Source: lecture 000, "NLP concepts". Chapter: counting_words#tokens.
 
     Example:
         >>> token_offsets("Not yet!")
@@ -70,7 +69,7 @@ def span_to_offsets(span: tuple[int, int], offsets: list[tuple[int, int]]) -> tu
     Raises:
         ValueError: The span is empty, or is not within the tokens.
 
-    Source: lecture 000, "NLP concepts". Chapter: counting#tokens.
+    Source: lecture 000, "NLP concepts". Chapter: counting_words#tokens.
 
     Example:
         >>> span_to_offsets((1, 3), token_offsets("see Ada Lovelace today"))
@@ -97,7 +96,7 @@ def offsets_to_span(
     Raises:
         ValueError: The slice of characters is empty, or touches no token.
 
-    Source: lecture 000, "NLP concepts". Chapter: counting#tokens.
+    Source: lecture 000, "NLP concepts". Chapter: counting_words#tokens.
 
     Example:
         >>> offsets_to_span((4, 16), token_offsets("see Ada Lovelace today"))
@@ -124,7 +123,7 @@ def ngrams(tokens: list[str], n: int) -> list[str]:
     Raises:
         ValueError: ``n`` is no integer of at least 1, or ``tokens`` is one string.
 
-    Source: lecture 000, "N-Grams"; lecture 001, "Language Models". Chapter: counting#n-grams.
+    Source: lecture 000, "N-Grams"; lecture 001, "Language Models". Chapter: counting_words#n-grams.
 
     Example:
         >>> ngrams(["this", "is", "a", "sentence"], 2)
@@ -146,7 +145,7 @@ class Vocabulary:
     Raises:
         ValueError: A token comes twice, or is ``unknown``.
 
-    Source: lecture 000, "NLP concepts". Chapter: counting#vocabulary.
+    Source: lecture 000, "NLP concepts". Chapter: counting_words#vocabulary.
 
     Example:
         >>> vocabulary = Vocabulary(["this", "is"])
@@ -216,44 +215,6 @@ class Vocabulary:
 
     def __contains__(self, token: object) -> bool:
         return token in self._ids
-
-
-def require_tokens(**values: object) -> None:
-    """Raise a ``ValueError`` if a list of tokens is in truth one string, an easy slip.
-
-    Args:
-        values: What should be lists of tokens, by name.
-
-    Raises:
-        ValueError: One of them is a string.
-
-    Example:
-        >>> require_tokens(tokens="not yet")
-        Traceback (most recent call last):
-        ValueError: tokens must be a list of tokens, not one string; got tokens='not yet'
-    """
-    for name, value in values.items():
-        is_text = isinstance(value, str)
-        require(not is_text, f"{name} must be a list of tokens, not one string", **{name: value})
-
-
-def require_distinct(**values: list[str]) -> None:
-    """Raise a ``ValueError`` that names the words which a list holds more than once.
-
-    Args:
-        values: Lists of words, by name.
-
-    Raises:
-        ValueError: A word comes twice.
-
-    Example:
-        >>> require_distinct(vocabulary=["not", "yet", "not"])
-        Traceback (most recent call last):
-        ValueError: the words of vocabulary must be distinct; got repeated=['not']
-    """
-    for name, words in values.items():
-        repeated = [word for word, count in Counter(words).items() if count > 1]
-        require(not repeated, f"the words of {name} must be distinct", repeated=repeated)
 
 
 def _require_text(text: str) -> None:

@@ -282,3 +282,14 @@ def test_an_interactive_figure_refuses_nan_and_empty_texts():
         Echo({"x": float("nan")})
     with pytest.raises(ValueError, match="alt must tell the finding in words"):
         Echo({}, alt="")
+
+
+def test_panels_that_share_an_axis_all_have_row_0_on_top():
+    _, axes = plt.subplots(1, 2, sharey=True)
+    for ax in axes:
+        heatmap(ax, torch.tensor([[-0.0, -1e-9], [0.5, 1.0]]), rows=["a", "b"], columns=["x", "y"])
+        assert ax.yaxis_inverted()
+        assert [text.get_text() for text in ax.texts] == ["0.00", "0.00", "0.50", "1.00"]
+    _, axes = plt.subplots(1, 2, sharey=True)
+    assert all(bars(ax, [1.0, 2.0], ["a", "b"]).yaxis_inverted() for ax in axes)
+    plt.close("all")

@@ -4,12 +4,11 @@ import re
 
 import pytest
 
+from softlookup.checks import require_distinct, require_tokens
 from softlookup.text import (
     Vocabulary,
     ngrams,
     offsets_to_span,
-    require_distinct,
-    require_tokens,
     span_to_offsets,
     token_offsets,
     word_tokens,

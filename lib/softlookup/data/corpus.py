@@ -28,7 +28,7 @@ class Message:
         kind: What the message is about or pretends to be about, one of ``KINDS``; every kind
             holds messages of both classes. Empty where a data set does not tell.
 
-    Chapter: counting#the-corpus
+    Chapter: counting_words#the-corpus
 
     Example:
         >>> Message("Running late, start without me.", spam=False, kind="friends").spam
@@ -46,7 +46,7 @@ def messages() -> list[Message]:
     Returns:
         A new list of messages, the same ones in the same order each time.
 
-    Chapter: counting#the-corpus
+    Chapter: counting_words#the-corpus
 
     Example:
         >>> len(messages()) >= 100
@@ -77,7 +77,7 @@ def split(
     Raises:
         ValueError: ``test_every`` is no integer or smaller than 2.
 
-    Chapter: counting#the-corpus
+    Chapter: counting_words#the-corpus
 
     Example:
         >>> train, test = split([Message(word, spam=True) for word in "a b c d e".split()])

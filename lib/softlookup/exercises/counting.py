@@ -41,7 +41,7 @@ def check_tables(answer: object) -> Verdict:
     Returns:
         Whether it is solved, and what to look at next.
 
-    Chapter: counting#exercises
+    Chapter: counting_words#exercises
 
     Example:
         >>> check_tables(...)
@@ -59,7 +59,7 @@ def check_negative_idf(answer: object) -> Verdict:
     Returns:
         Whether it is solved, and what to look at next.
 
-    Chapter: counting#exercises
+    Chapter: counting_words#exercises
 
     Example:
         >>> check_negative_idf(...)
@@ -77,7 +77,7 @@ def check_ngrams(answer: object) -> Verdict:
     Returns:
         Whether it is solved, and what to look at next.
 
-    Chapter: counting#exercises
+    Chapter: counting_words#exercises
 
     Example:
         >>> check_ngrams(...)
@@ -95,7 +95,7 @@ def check_zero_document(answer: object) -> Verdict:
     Returns:
         Whether it is solved, and what to look at next.
 
-    Chapter: counting#exercises
+    Chapter: counting_words#exercises
 
     Example:
         >>> check_zero_document(...)
@@ -113,7 +113,7 @@ def check_filter(answer: object) -> Verdict:
     Returns:
         Whether it is solved, and what to look at next.
 
-    Chapter: counting#exercises
+    Chapter: counting_words#exercises
 
     Example:
         >>> check_filter(...)

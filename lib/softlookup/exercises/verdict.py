@@ -49,7 +49,7 @@ def started(answer: object, what: str) -> None:
         raise Wrong(f"Nothing to check so far: {what}")
 
 
-def call(function: Callable, *arguments: object, what: str) -> object:
+def call(function: object, *arguments: object, what: str) -> object:
     """Call the learner's function; tell what went wrong in it, rather than raise.
 
     Args:

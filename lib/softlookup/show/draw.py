@@ -50,7 +50,7 @@ def heatmap(
     ax.set_yticks(np.arange(len(rows)) + 0.5, rows)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    ax.invert_yaxis()
+    ax.set_ylim(len(rows), 0)  # also where panels share the axis
     if digits is not None:
         _write_numbers(ax, values, low, high, colours, digits)
     return ax
@@ -86,8 +86,26 @@ def bars(ax: Axes, values: Tensor | Sequence[float], labels: Sequence[str]) -> A
     ax.spines["left"].set_visible(False)
     ax.axvline(0, color=LINE, lw=0.8, zorder=0)
     ax.margins(x=0.12)
-    ax.invert_yaxis()
+    ax.set_ylim(len(labels) - 0.4, -0.6)
     return ax
+
+
+def ink_on(colour: str | Sequence[float]) -> str:
+    """Black or white, whichever is easier to read on a colour: its contrast is at least 4.5:1.
+
+    Args:
+        colour: What matplotlib knows as a colour.
+
+    Source: WCAG 2.2, "contrast ratio" and "relative luminance".
+
+    Example:
+        >>> ink_on("#0072b2"), ink_on("#e69f00")
+        ('#ffffff', '#000000')
+    """
+    channels = np.array(matplotlib.colors.to_rgb(colour))
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    luminance = linear @ (0.2126, 0.7152, 0.0722)
+    return "#000000" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "#ffffff"
 
 
 def _colours(values: Tensor, scale: str) -> tuple[float, float, str]:
@@ -106,7 +124,6 @@ def _write_numbers(
     for i, row in enumerate(values.tolist()):
         for j, value in enumerate(row):
             position = np.clip((value - low) / (high - low), 0, 1) if np.isfinite(value) else 0
-            luminance = np.dot(shade(position)[:3], (0.2126, 0.7152, 0.0722))
-            text = f"{value:.{digits}f}".replace("-", "−").replace("inf", "∞")
-            colour = "#000000" if luminance > 0.45 else "#ffffff"
+            colour = ink_on(shade(position))
+            text = f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−").replace("inf", "∞")
             ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=colour, fontsize=9)

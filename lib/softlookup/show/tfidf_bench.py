@@ -82,7 +82,7 @@ class TfidfBench(Interactive):
     Raises:
         ValueError: A value is none of these, or as ``Interactive``.
 
-    Source: lecture 000, "TF-IDF". Chapter: counting-words#tf-idf.
+    Source: lecture 000, "TF-IDF". Chapter: counting_words#tf-idf.
 
     Example:
         >>> TfidfBench(idf="log_plus_one").name
