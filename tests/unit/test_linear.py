@@ -251,6 +251,8 @@ def test_fit_softmax_with_a_class_that_has_no_document(multiclass):
     assert weight.shape == (FEATURES, 5)
     assert bias.shape == (5,)
     assert fit_softmax(x, y, l2=0.1)[0].shape == (FEATURES, CLASSES)
+    skips_class_1 = torch.where(y == 1, 2, y)  # None counts up to the largest label
+    assert fit_softmax(x, skips_class_1, l2=0.1)[0].shape == (FEATURES, CLASSES)
 
 
 # Bad input
