@@ -31,7 +31,7 @@ chapters: .venv/installed
 site: .venv/installed
 	@echo "Building the site; a warning is an error."
 	$(BUILD) --all
-	$(BIN)/pytest -q tests/book
+	$(BIN)/pytest -n 2 -q tests/book
 
 again: .venv/installed
 	$(BIN)/python _ext/execute.py --again

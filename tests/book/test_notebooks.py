@@ -63,10 +63,10 @@ def tree(cell: nbformat.NotebookNode) -> ast.Module:
 
 
 def words(markdown: str) -> int:
-    """The words of prose in a Markdown cell: formulas, fences, links' targets and tables aside."""
+    """The words of prose in a Markdown cell: formulas, fences, roles, links' targets and tables aside."""
     text = re.sub(r"\$\$.*?\$\$|\$[^$]*\$|```.*?```", " x ", markdown, flags=re.S)
     text = re.sub(r"^(:::.*|\|.*|:\w.*|\([\w-]+\)=)$", " ", text, flags=re.M)
-    text = re.sub(r"\]\([^)]*\)|<[^>]*>", " ", text)
+    text = re.sub(r"\]\([^)]*\)|<[^>]*>|\{[\w:-]+\}`[^`]*`", " ", text)
     return len(re.findall(r"[^\W_]+(?:['’-][^\W_]+)*", text))
 
 
