@@ -55,12 +55,25 @@
     }
   }
 
+  // What lies beyond the right edge is hinted at: the style sheet lets the box fade out there.
+  function markMore(box) {
+    box.classList.toggle("bk-more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+  }
+
   function setUpScrollBoxes() {
     const boxes = document.querySelectorAll(".bk-scroll, .sl-picture, .sl-table, .cell_output pre, .highlight pre");
-    const observer = new ResizeObserver((entries) => entries.forEach((e) => markScrollBox(e.target)));
-    boxes.forEach((box) => observer.observe(box));
+    const mark = (box) => {
+      if (!box.matches(".sl-scroll")) markScrollBox(box);
+      markMore(box);
+    };
+    const observer = new ResizeObserver((entries) => entries.forEach((e) => mark(e.target)));
+    // The interactive figures' own boxes have names already; they are made before this runs.
+    [...boxes, ...document.querySelectorAll(".sl-scroll")].forEach((box) => {
+      observer.observe(box);
+      box.addEventListener("scroll", () => markMore(box), { passive: true });
+    });
     // MathJax sets the equations after the page has loaded.
-    window.MathJax?.startup?.promise?.then(() => boxes.forEach(markScrollBox));
+    window.MathJax?.startup?.promise?.then(() => boxes.forEach(mark));
   }
 
   function setUpContents() {

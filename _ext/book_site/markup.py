@@ -8,6 +8,7 @@ from sphinx.application import Sphinx
 
 # Drawings, scripts and code are none of this module's business, and an HTML parser may alter them.
 OPAQUE = re.compile(r"<(svg|script|style|pre)\b.*?</\1>", re.S)
+ENTRY = re.compile(r"E\d\d")
 CLOSING = re.compile(r"[)\]’”.,;:!?…]+")
 
 # The theme's buttons that the page shows as links, and what each says.
@@ -115,6 +116,17 @@ def list_references(soup: BeautifulSoup) -> None:
         entry["role"] = "listitem"
 
 
+def link_errata(soup: BeautifulSoup) -> None:
+    """A note on a slide leads to its entry in the appendix: "Slide under test: E21"."""
+    for title in soup.select(".admonition.erratum > .admonition-title"):
+        parts = re.split(r"(E\d\d)", title.get_text())
+        title.clear()
+        for part in parts:
+            href = {"href": f"slides_under_test.html#{part.lower()}"}
+            is_entry = ENTRY.fullmatch(part)
+            title.append(soup.new_tag("a", attrs=href, string=part) if is_entry else part)
+
+
 class AsWritten(HTMLFormatter):
     """Writes attributes in the order they had."""
 
@@ -131,6 +143,7 @@ STEPS = (
     label_equations,
     keep_punctuation,
     list_references,
+    link_errata,
 )
 
 

@@ -36,7 +36,7 @@ def test_an_entry_tells_slide_claim_and_correction(entry):
     found = [
         "".join(cell["source"])
         for cell in cells(APPENDIX)
-        if "".join(cell["source"]).startswith(f"### {entry}. ")
+        if "".join(cell["source"]).startswith(f"({entry.lower()})=\n### {entry}. ")
     ]
     assert len(found) == 1
     assert re.search(

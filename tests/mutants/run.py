@@ -1,8 +1,8 @@
 """`make mutants`: plant each known bug in a copy of the library; fail if the tests let one live.
 
 The bugs stand in mutants.json: the file, the text to find in it (once), what replaces it, and why
-somebody might write that. A mutant is tried on the tests that import its module; a test that fails
-kills it.
+somebody might write that. A mutant is tried on the tests that import its module, or on those that
+its "kill" selects; a test that fails kills it.
 """
 
 import json
@@ -35,7 +35,7 @@ def tests_of(file: str) -> list[str]:
 
 def survives(mutant: dict) -> str | None:
     """Why a mutant lives, or None if the tests kill it."""
-    tests = mutant.get("tests") or tests_of(mutant["file"])
+    tests = tests_of(mutant["file"])
     if not tests:
         return "no test imports its module"
     with tempfile.TemporaryDirectory() as folder:
@@ -47,6 +47,7 @@ def survives(mutant: dict) -> str | None:
             return f"its text stands {text.count(mutant['find'])} times in the file, not once"
         path.write_text(text.replace(mutant["find"], mutant["replace"]), encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+        command += ["-k", mutant["kill"]] if "kill" in mutant else []
         environment = {**os.environ, "PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"}
         ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
     if ran.returncode == 1:

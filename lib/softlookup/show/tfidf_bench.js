@@ -132,7 +132,7 @@ class Bench {
     const name = documentName(i);
     const area = el("textarea", {rows: "2", dir: "auto", spellcheck: "false", autocomplete: "off",
       "aria-label": `Document x${i + 1}`, "data-lm-suppress-shortcuts": "true",
-      oninput: () => this.refresh()});
+      oninput: () => this.edit()});
     area.value = text;
     const remove = removable ? el("button", {type: "button", class: "tb-remove",
       "aria-label": `Remove document x${i + 1}`, onclick: () => this.removeDocument(i)}, "Remove")
@@ -140,6 +140,12 @@ class Bench {
     return el("div", {class: "sl-field"}, el("div", {class: "tb-name"},
       el("span", {class: "sl-label"}, "Document ", ...rich(name)),
       el("span", {class: "sl-note tb-size"}), remove), area);
+  }
+
+  /** The documents are the reader's own now: the example's hint does not speak of them. */
+  edit() {
+    this.hint.textContent = "";
+    this.refresh();
   }
 
   addDocument() {

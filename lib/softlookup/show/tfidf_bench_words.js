@@ -169,7 +169,7 @@ function negativeNotes(bench) {
   const j = idf.findIndex((value) => value < 0);
   const silent = df.filter((frequency) => frequency === N - 1).length;
   const flag = [`${negative} of ${idf.length} IDFs negative: `, ...idfExpression(bench, j),
-    ` ${result(idf[j])} for what is in all ${N} documents.`];
+    ` ${result(idf[j])} for what is in ${N === 2 ? "both" : `all ${N}`} documents.`];
   if (silent > 0) flag.push(` And ${silent} in all but one get exactly 0.`);
   return [{flag: true, parts: flag}];
 }
