@@ -16,6 +16,29 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.anchors.index import slugify
 
 ROOT = Path(__file__).resolve().parent.parent
+TITLES = (
+    "Tasks, tokens and a spam filter made of rules",
+    "Counting words: bags, n-grams, TF-IDF",
+    "Embeddings as functions; similarity",
+    "word2vec: skip-gram and CBoW",
+    "Using static vectors, and where they break",
+    "Tokenization: from words to bytes, and image patches",
+    "Language models: from counts to neural",
+    "Deep building blocks: residuals, recurrence and BPTT",
+    "Sequence-to-sequence and the alignment idea",
+    "Attention as soft lookup and kernel smoothing",
+    "Scaled dot-product self-attention",
+    "What attention cannot see, and what it costs",
+    "Many heads",
+    "The transformer block: add, norm, feed-forward",
+    "The whole encoder–decoder",
+    "Where am I? Positional encodings",
+    "Training objectives: translation, MLM, GPT-1",
+    "Modern attention: windows, kernels, sinks",
+    "Looking inside, and beyond text",
+)
+"""The planned chapters, in order."""
+
 LECTURES = {
     "000": "Toronto: Embeddings, attention, Transformers",
     "001": "Introduction to large language models",
@@ -47,15 +70,6 @@ def sections(path: Path) -> dict[str, list[tuple[str, str]]]:
             if section not in found[concept]:
                 found[concept].append(section)
     return dict(found)
-
-
-def title(path: Path) -> str:
-    """A chapter's title: its first heading."""
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        match = re.search(r"^# (.+)$", "".join(cell["source"]), re.MULTILINE)
-        if cell["cell_type"] == "markdown" and match:
-            return match.group(1).strip()
-    raise ValueError(f"a chapter needs a heading of the first level; got {path.name}")
 
 
 def _last_heading(markdown: str) -> tuple[str, str] | None:
@@ -92,13 +106,14 @@ class LectureMap(Directive):
 
     def _chapter(self, number: int, rows: list[dict], files: dict[int, Path]) -> nodes.Node:
         if number not in files:
-            ids = ", ".join(row["id"] for row in rows)
-            text = nodes.paragraph("", f"Not yet written. {len(rows)} concepts: {ids}.")
-            return _section(f"Chapter {number}", f"map-chapter-{number}", [text])
+            names = ", ".join(row["id"].replace("-", " ") for row in rows)
+            text = nodes.paragraph("", f"Not yet written. {len(rows)} concepts: {names}.")
+            name = f"Chapter {number}. {TITLES[number - 1]}"
+            return _section(name, f"map-chapter-{number}", [text])
         places = sections(files[number])
         body = [
             [
-                [nodes.literal("", row["id"])],
+                [nodes.Text(row["id"].replace("-", " "))],
                 [nodes.Text(f"{', '.join(row['lectures'])}: {row['slides']}")],
                 self._links(files[number], places.get(row["id"], [])),
                 _literals(f"{name}" for name in row.get("names", [])),
@@ -107,7 +122,7 @@ class LectureMap(Directive):
             for row in rows
         ]
         heads = ["Concept", "Lecture and slide", "Section", "In the library", "Test"]
-        name = f"Chapter {number}. {title(files[number])}"
+        name = f"Chapter {number}. {TITLES[number - 1]}"
         return _section(name, f"map-chapter-{number}", [_table(heads, body, name)])
 
     def _lecture(self, key: str, rows: list[dict], files: dict[int, Path]) -> nodes.Node:

@@ -63,7 +63,7 @@ def tree(cell: nbformat.NotebookNode) -> ast.Module:
 
 
 def words(markdown: str) -> int:
-    """The words of prose in a Markdown cell: formulas, fences, roles, addresses and tables aside."""
+    """The words of prose in a Markdown cell: no formulas, fences, roles, addresses or tables."""
     text = re.sub(r"\$\$.*?\$\$|\$[^$]*\$|```.*?```", " x ", markdown, flags=re.S)
     text = re.sub(r"^(:::.*|\|.*|:\w.*|\([\w-]+\)=)$", " ", text, flags=re.M)
     text = re.sub(r"\]\([^)]*\)|<[^>]*>|\{[\w:-]+\}`[^`]*`", " ", text)
