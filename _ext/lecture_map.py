@@ -117,11 +117,11 @@ class LectureMap(Directive):
                 [nodes.Text(f"{', '.join(row['lectures'])}: {row['slides']}")],
                 self._links(files[number], places.get(row["id"], [])),
                 _literals(f"{name}" for name in row.get("names", [])),
-                _literals(test.split("/")[-1] for test in row.get("tests", [])),
+                [nodes.Text("; ".join(map(_words, row.get("tests", []))))],
             ]
             for row in rows
         ]
-        heads = ["Concept", "Lecture and slide", "Section", "In the library", "Test"]
+        heads = ["Concept", "Lecture and slide", "Section", "In the library", "What a test holds"]
         name = f"Chapter {number}. {TITLES[number - 1]}"
         return _section(name, f"map-chapter-{number}", [_table(heads, body, name)])
 
@@ -169,6 +169,11 @@ def _joined(links: list[nodes.Node]) -> list[nodes.Node]:
 
 def _literals(words) -> list[nodes.Node]:
     return _joined([nodes.literal("", word) for word in words])
+
+
+def _words(test: str) -> str:
+    """What a test holds, in words: its function's name without the underscores."""
+    return test.split("::test_")[1].replace("_", " ")
 
 
 def _table(heads: list[str], body: list[list[list[nodes.Node]]], name: str) -> nodes.table:
