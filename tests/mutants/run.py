@@ -33,26 +33,31 @@ def tests_of(file: str) -> list[str]:
     return [str(p) for p in sorted(found, key=lambda p: (order.index(p.parent.name), p.name))]
 
 
-def survives(mutant: dict) -> str | None:
-    """Why a mutant lives, or None if the tests kill it."""
-    tests = tests_of(mutant["file"])
-    if not tests:
-        return "no test imports its module"
+def run_tests(tests: list[str], mutant: dict | None) -> int:
+    """Run tests on a copy of the library with one bug planted in it, or with none; exit status."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "lib"
         shutil.copytree(ROOT / "lib", copy, ignore=shutil.ignore_patterns("__pycache__"))
-        path = Path(folder) / mutant["file"]
-        text = path.read_text(encoding="utf-8")
-        if text.count(mutant["find"]) != 1:
-            return f"its text stands {text.count(mutant['find'])} times in the file, not once"
-        path.write_text(text.replace(mutant["find"], mutant["replace"]), encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-        command += ["-k", mutant["kill"]] if "kill" in mutant else []
+        if mutant:
+            path = Path(folder) / mutant["file"]
+            text = path.read_text(encoding="utf-8").replace(mutant["find"], mutant["replace"])
+            path.write_text(text, encoding="utf-8")
+            command += ["-k", mutant["kill"]] if "kill" in mutant else []
         environment = {**os.environ, "PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"}
-        ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
-    if ran.returncode == 1:
-        return None
-    return "all tests pass" if ran.returncode == 0 else "the tests did not run"
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True).returncode
+
+
+def survives(mutant: dict) -> str | None:
+    """Why a mutant lives, or None if the tests kill it."""
+    stands = (ROOT / mutant["file"]).read_text(encoding="utf-8").count(mutant["find"])
+    if stands != 1:
+        return f"its text stands {stands} times in the file, not once"
+    tests = tests_of(mutant["file"])
+    if not tests:
+        return "no test imports its module"
+    status = run_tests(tests, mutant)
+    return {0: "all tests pass", 1: None}.get(status, "the tests did not run")
 
 
 def main() -> None:
@@ -60,6 +65,10 @@ def main() -> None:
     mutants = json.loads(MUTANTS.read_text(encoding="utf-8"))
     words = sys.argv[1:]
     chosen = [m for m in mutants if all(word in m["file"] + m["why"] for word in words)]
+    print(f"First the tests without any bug, then {len(chosen)} mutants.", flush=True)
+    tests = sorted({test for mutant in chosen for test in tests_of(mutant["file"])})
+    if tests and run_tests(tests, None) != 0:
+        sys.exit("The tests fail without any bug planted: nothing can be told from them.")
     with ThreadPoolExecutor(2) as pool:
         verdicts = []
         for mutant, why in zip(chosen, pool.map(survives, chosen), strict=True):
