@@ -2,7 +2,7 @@
 
     python _ext/execute.py          the chapters whose outputs are missing or out of date
     python _ext/execute.py --all    all of them, as the tests do
-    python _ext/execute.py --again  all of them, and compare the text with what is kept
+    python _ext/execute.py --again  all of them twice, and compare what they print
 
 The outputs go into the cache that `jupyter-book build` reads. That cache knows when a notebook
 changed, but not when the library, the lock or a data set did: `drop_stale` empties it then.
@@ -18,11 +18,10 @@ import sys
 from pathlib import Path
 
 import nbformat
+import pooch
 import yaml
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
-
-from softlookup.data.cache import cache_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".jupyter_cache"
@@ -140,6 +139,11 @@ def _outputs(source: Path, executed: Path) -> nbformat.NotebookNode:
     return notebook
 
 
+def cache_folder() -> Path:
+    """What ``softlookup.data.cache.cache_folder`` says, without loading PyTorch to ask it."""
+    return Path(os.environ.get("SOFTLOOKUP_DATA") or pooch.os_cache("softlookup"))
+
+
 def _fetched_data() -> list[Path]:
     folder = cache_folder()
     return sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
@@ -164,11 +168,11 @@ def main() -> None:
     """Execute what is due."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--all", action="store_true", help="also what is up to date")
-    parser.add_argument("--again", action="store_true", help="run all again, compare the text")
+    parser.add_argument("--again", action="store_true", help="run all twice, compare the text")
     options = parser.parse_args()
     drop_stale()
-    everything = options.all or options.again
     before = {path: kept(path) for path in chapters()}
+    everything = options.all or options.again
     due = [path for path, notebook in before.items() if everything or notebook is None]
     if not due:
         print("All chapters are up to date.")
@@ -177,14 +181,15 @@ def main() -> None:
     executed = execute(due)
     keep(executed)
     if options.again:
-        first = {path: before[path] or None for path in due}
-        missing = [path for path in due if first[path] is None]
-        again = execute(missing) if missing else {}
-        pairs = [(path, first[path] or again[path], executed[path]) for path in due]
-        differences = [line for pair in pairs for line in compare(*pair)]
-        if differences:
-            sys.exit("Two runs differ.\n" + "\n".join(differences))
-        print(f"{len(due)} notebooks printed the same text twice.")
+        say_whether_same(executed, execute(due))
+
+
+def say_whether_same(first: dict, again: dict) -> None:
+    """Stop with the differences if two executions of the chapters printed different text."""
+    differences = [line for path in first for line in compare(path, first[path], again[path])]
+    if differences:
+        sys.exit("Two runs differ.\n" + "\n".join(differences))
+    print(f"{len(first)} notebooks printed the same text twice.")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import yaml
 import execute
 import lecture_map
 import softlookup
+from softlookup.data.cache import cache_folder as softlookup_cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -233,3 +234,24 @@ def test_no_cell_writes_to_stderr(path):
         if output.output_type == "error" or output.get("name") == "stderr"
     ]
     assert not loud
+
+
+def test_a_second_run_that_prints_something_else_is_told(capsys):
+    path = NOTEBOOKS[0]
+    first, again = executed(path), executed(path)
+    execute.say_whether_same({path: first}, {path: again})
+    assert "1 notebooks printed the same text twice." in capsys.readouterr().out
+    loud = next(cell for cell in again.cells if execute.text_outputs(again).get(cell.id))
+    loud.outputs = [nbformat.v4.new_output("stream", text="0.123")]
+    with pytest.raises(SystemExit, match=f"Two runs differ.(?s:.*)cell {loud.id}"):
+        execute.say_whether_same({path: first}, {path: again})
+
+
+def test_outputs_are_dropped_when_the_fetched_data_change(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOFTLOOKUP_DATA", str(tmp_path))
+    assert execute.cache_folder() == softlookup_cache_folder()
+    before = execute.fingerprint()
+    (tmp_path / "SMSSpamCollection").write_text("ham\tHello")
+    assert execute.fingerprint() != before
+    monkeypatch.delenv("SOFTLOOKUP_DATA")
+    assert execute.cache_folder() == softlookup_cache_folder()
