@@ -28,6 +28,7 @@ from softlookup.show import figure as figures
 from softlookup.show import interactive as interactives
 from softlookup.show import source as sources
 from softlookup.show import table as tables
+from softlookup.show.draw import ink_on
 from softlookup.show.source import source_of
 from softlookup.show.style import BLUE, COLOURS, CSS_COLOURS, INK
 
@@ -293,3 +294,16 @@ def test_panels_that_share_an_axis_all_have_row_0_on_top():
     _, axes = plt.subplots(1, 2, sharey=True)
     assert all(bars(ax, [1.0, 2.0], ["a", "b"]).yaxis_inverted() for ax in axes)
     plt.close("all")
+
+
+def test_ink_on_any_colour_of_the_maps_has_a_contrast_of_4_5():
+    def luminance(colour):
+        parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        r, g, b = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+    for name in ("cividis", "RdBu_r"):
+        for shade in matplotlib.colormaps[name](np.linspace(0, 1, 101)):
+            colour = matplotlib.colors.to_hex(shade)
+            low, high = sorted([luminance(colour), luminance(ink_on(colour))])
+            assert (high + 0.05) / (low + 0.05) >= 4.5
