@@ -2,11 +2,12 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
+from site_checks import watched
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(os.environ.get("SOFTLOOKUP_SITE", ROOT / "_build" / "html"))
@@ -59,3 +60,40 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield chromium
         chromium.close()
+
+
+FIGURE_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Figure</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>{style}</style></head>
+<body><main><h1>Figure</h1>{figures}</main></body></html>"""
+LIGHT = "body { background: #fdfcf9; color: #1d1c1a; }"
+DARK = """:root { color-scheme: dark; --sl-ink: #e7e4dd; --sl-paper: #15171a; --sl-line: #6f747b;
+  --sl-accent: #7dbfec; --sl-blue: #5fb0e6; --sl-orange: #f0b23e; --sl-green: #45c79d;
+  --sl-red: #f58b55; --sl-purple: #e0a0c5; --sl-edge: #6f747b; --sl-on-accent: #15171a; }
+  body { background: #15171a; color: #e7e4dd; }"""
+
+
+@pytest.fixture
+def open_figures(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    """Opens interactive figures in a page of their own, with nothing but their own HTML.
+
+    At the end, no request may have been made and no script error have occurred.
+    """
+    opened = []
+
+    def open_page(*figures, ready: str, style: str = LIGHT, width: int = 1280, **options) -> Page:
+        path = tmp_path / f"page{len(opened)}.html"
+        bodies = "\n".join(figure.html() for figure in figures)
+        path.write_text(FIGURE_PAGE.format(style=style, figures=bodies), encoding="utf-8")
+        context = watched(browser, viewport={"width": width, "height": 900}, **options)
+        page, faults, loaded = context.__enter__()
+        page.set_default_timeout(5000)
+        opened.append((context, faults, loaded))
+        page.goto(path.as_uri())
+        page.wait_for_selector(ready)
+        return page
+
+    yield open_page
+    for context, faults, loaded in opened:
+        context.__exit__(None, None, None)
+        assert faults == []
+        assert len(loaded) <= 1  # the page itself

@@ -9,7 +9,8 @@ from importlib.resources import files
 
 import pytest
 import torch
-from site_checks import axe_faults, scroll_faults, watched
+from conftest import DARK, LIGHT
+from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention, attention_scores, attention_weights
 from softlookup.masks import causal_mask, padding_mask, window_mask
@@ -25,16 +26,6 @@ W_K = torch.tensor([[1.1, 0.0], [0.3, 0.9]]).double().mul(10).round() / 10
 W_V = torch.tensor([[0.9, -0.4], [0.5, 1.0]]).double().mul(10).round() / 10
 EYE = torch.eye(2).double()
 N = len(TOKENS)
-PAGE = (
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Microscope</title>'
-    '<meta name="viewport" content="width=device-width, initial-scale=1"><style>{style}</style>'
-    "</head><body><main><h1>Microscope</h1>{figures}</main></body></html>"
-)
-DARK = """:root { --sl-ink: #e7e4dd; --sl-paper: #15171a; --sl-line: #6f747b; --sl-accent: #7dbfec;
-  --sl-blue: #5fb0e6; --sl-orange: #f0b23e; --sl-green: #45c79d; --sl-red: #f58b55;
-  --sl-purple: #e0a0c5; --sl-edge: #6f747b; --sl-on-accent: #15171a; }
-  body { background: #15171a; color: #e7e4dd; }"""
-LIGHT = "body { background: #fdfcf9; color: #1d1c1a; }"
 
 
 def microscope(**options) -> MatrixMicroscope:
@@ -42,28 +33,13 @@ def microscope(**options) -> MatrixMicroscope:
 
 
 @pytest.fixture
-def open_figure(browser, tmp_path):
-    """Opens figures in one page; at the end, no request and no script error may have occurred."""
-    opened = []
+def open_figure(open_figures):
+    """Opens microscopes in one page, one in its first state if none is given."""
 
-    def open_page(*figures, style=LIGHT, width=1280, **options):
-        path = tmp_path / f"page{len(opened)}.html"
-        bodies = "\n".join(figure.html() for figure in figures or (microscope(),))
-        path.write_text(PAGE.format(style=style, figures=bodies), encoding="utf-8")
-        viewport = {"width": width, "height": 900}
-        context = watched(browser, viewport=viewport, **options)
-        page, faults, loaded = context.__enter__()
-        page.set_default_timeout(5000)
-        opened.append((context, faults, loaded))
-        page.goto(path.as_uri())
-        page.wait_for_selector(".mm-cell")
-        return page
+    def open_page(*figures, **options):
+        return open_figures(*(figures or (microscope(),)), ready=".mm-cell", **options)
 
-    yield open_page
-    for context, faults, loaded in opened:
-        context.__exit__(None, None, None)
-        assert faults == []
-        assert len(loaded) <= 1  # the page itself
+    return open_page
 
 
 def parse(text: str) -> float:

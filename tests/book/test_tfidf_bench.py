@@ -10,7 +10,8 @@ from itertools import combinations, product
 
 import pytest
 import torch
-from site_checks import axe_faults, scroll_faults, watched
+from conftest import DARK, LIGHT
+from site_checks import axe_faults, scroll_faults
 
 from softlookup.counting import (
     IDF_VARIANTS,
@@ -29,15 +30,6 @@ from softlookup.text import ngrams, word_tokens
 
 BASES = {"10": 10, "e": math.e, "2": 2}
 START = {"lowercase": False, "n": 1, "tf": "count", "idf": "log", "base": "10"}
-PAGE = (
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bench</title>'
-    '<meta name="viewport" content="width=device-width, initial-scale=1"><style>{style}</style>'
-    "</head><body><main><h1>Bench</h1>{figures}</main></body></html>"
-)
-LIGHT = "body { background: #fdfcf9; color: #1d1c1a; }"
-DARK = """:root { color-scheme: dark; --sl-ink: #e7e4dd; --sl-paper: #15171a; --sl-line: #6f747b;
-  --sl-accent: #7dbfec; --sl-blue: #5fb0e6; --sl-red: #f58b55; --sl-edge: #6f747b;
-  --sl-on-accent: #15171a; } body { background: #15171a; color: #e7e4dd; }"""
 READ_TABLE = """(bench) => Object.fromEntries([...bench.querySelectorAll("td[data-key]")].map(
     (cell) => [cell.dataset.key, cell.lastChild.textContent.trim()]))"""
 WEIRD = {
@@ -56,27 +48,13 @@ WEIRD = {
 
 
 @pytest.fixture
-def open_figure(browser, tmp_path):
-    """Opens benches in one page; at the end, no request and no script error may have occurred."""
-    opened = []
+def open_figure(open_figures):
+    """Opens benches in one page, one in its first state if none is given."""
 
-    def open_page(*figures, style=LIGHT, width=1280, **options):
-        path = tmp_path / f"page{len(opened)}.html"
-        bodies = "\n".join(figure.html() for figure in figures or (TfidfBench(),))
-        path.write_text(PAGE.format(style=style, figures=bodies), encoding="utf-8")
-        context = watched(browser, viewport={"width": width, "height": 900}, **options)
-        page, faults, loaded = context.__enter__()
-        page.set_default_timeout(5000)
-        opened.append((context, faults, loaded))
-        page.goto(path.as_uri())
-        page.wait_for_selector(".tb-bench")
-        return page
+    def open_page(*figures, **options):
+        return open_figures(*(figures or (TfidfBench(),)), ready=".tb-bench", **options)
 
-    yield open_page
-    for context, faults, loaded in opened:
-        context.__exit__(None, None, None)
-        assert faults == []
-        assert len(loaded) <= 1  # the page itself
+    return open_page
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from softlookup.show.draw import bars, heatmap
 from softlookup.show.figure import show_figure
 from softlookup.show.interactive import Interactive
 from softlookup.show.matrix_microscope import MatrixMicroscope
+from softlookup.show.query_bars import QueryBars
 from softlookup.show.session import setup
 from softlookup.show.source import show_source
 from softlookup.show.table import format_number, show_table
@@ -12,6 +13,7 @@ from softlookup.show.tfidf_bench import TfidfBench
 __all__ = [
     "Interactive",
     "MatrixMicroscope",
+    "QueryBars",
     "TfidfBench",
     "bars",
     "format_number",

@@ -11,9 +11,9 @@ PAPER = "#fdfdfc"  # the page itself
 LINE = "#c9c9c6"  # hairlines, grids
 GREY = "#6f6f6c"  # what stands back
 BLUE = "#0072b2"
-ORANGE = "#b86e00"  # Okabe-Ito's orange, darkened to 3:1 on a light page
-GREEN = "#00805e"  # and so its bluish green
-RED = "#d55e00"
+ORANGE = "#985900"  # Okabe-Ito's orange, dark enough for letters on a light page
+GREEN = "#00805e"  # and so its bluish green and vermilion
+RED = "#b5450b"
 PURPLE = "#b14d8a"
 SKY = "#2f87b5"
 
@@ -32,9 +32,9 @@ CSS_COLOURS = {
     LINE: "var(--sl-line, #c9c9c6)",
     GREY: "var(--sl-grey, #6f6f6c)",
     BLUE: "var(--sl-blue, #0072b2)",
-    ORANGE: "var(--sl-orange, #b86e00)",
+    ORANGE: "var(--sl-orange, #985900)",
     GREEN: "var(--sl-green, #00805e)",
-    RED: "var(--sl-red, #d55e00)",
+    RED: "var(--sl-red, #b5450b)",
     PURPLE: "var(--sl-purple, #b14d8a)",
     SKY: "var(--sl-sky, #2f87b5)",
 }
