@@ -546,3 +546,13 @@ def test_words_that_come_twice_or_hold_markup_stay_words(open_figure):
     assert heads == ["<b>a</b>", "the₁", "the₂", "</script>", "*i*_k"]
     page.locator('[data-entry="weights-0-4"]').click()
     assert page.inner_text(".mm-origin .mm-title").endswith("<b>a</b> reads *i*_k")
+
+
+def test_eight_tokens_fit_a_phone_and_only_their_matrices_scroll(open_figure):
+    words = ["the", "chicken", "crossed", "the", "road", "because", "it", "was"]
+    x = torch.arange(16).reshape(8, 2).double() / 10
+    page = open_figure(MatrixMicroscope(words, x, W_Q, W_K, W_V), width=390)
+    picture = page.locator(".sl-picture")
+    assert picture.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+    scrolls = page.locator(".mm-matrix .sl-scroll").first
+    assert scrolls.evaluate("(box) => box.scrollWidth > box.clientWidth")
