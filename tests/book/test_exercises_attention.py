@@ -173,6 +173,7 @@ COLUMN_SLIPS = {
     "scaled by d_model": ((2, 2), columns_slip(lambda Q, X: math.sqrt(len(X))), "by √d_model"),
     "no scale": ((2, 2), columns_slip(lambda Q, X: 1), "scale is missing"),
     "scaled by d_k": ((2, 2), columns_slip(lambda Q, X: len(Q)), "d_k itself"),
+    "a fixed root": ((2, 2), columns_slip(lambda Q, X: math.sqrt(2)), "always divide by √2"),
 }
 
 

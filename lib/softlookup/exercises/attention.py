@@ -161,6 +161,8 @@ def _column_slips(Q: Tensor, K: Tensor, V: Tensor, d_model: int) -> list[tuple[T
         (V @ wide.mT, "You divide the scores by √d_model; it should be √d_k, the width of a key."),
         (V @ raw.softmax(dim=1).mT, "The scale is missing: divide the scores by √d_k."),
         (V @ (raw / len(Q)).softmax(dim=1).mT, "You divide by d_k itself; it should be √d_k."),
+        (V @ (raw / math.sqrt(2)).softmax(dim=1).mT, "You always divide by √2, and here d_k is "
+                                                     "3: take d_k from the number of rows of Q."),
     ]  # fmt: skip
 
 
@@ -275,7 +277,7 @@ def _masked_softmax(answer: Callable) -> str:
     _judge_empty_row(torch.as_tensor(out), 1, torch.full((7,), 1 / 7))
     _judge(out, masked_softmax(scores, mask), [])
     _judge_gradient(answer, scores, mask, what)
-    return "Right values, exact zeros, and a gradient without NaN: a row of −∞ never arises."
+    return "Right values, exact zeros, and a gradient without NaN, in the empty rows too."
 
 
 def _judge_gradient(answer: Callable, scores: Tensor, mask: Tensor, what: str) -> None:

@@ -36,10 +36,13 @@ export function mount(root, data) {
       value.textContent = weights[j].toFixed(4);
     });
     const [first, second] = ranking(weights);
-    live.textContent = `${data.reader} takes most from ${data.words[first]} ` +
-      `(${format(weights[first], 2)}), then from ${data.words[second]} ` +
-      `(${format(weights[second], 2)}). The weights sum to ` +
-      `${format(weights.reduce((a, b) => a + b, 0))}.`;
+    const [one, other] = [first, second].map((j) => data.words[j]);
+    const [most, next] = [first, second].map((j) => format(weights[j], 2));
+    const total = format(weights.reduce((a, b) => a + b, 0));
+    const says = weights[first] === weights[second]
+      ? `takes as much from ${one} as from ${other} (${most})`
+      : `takes most from ${one} (${most}), then from ${other} (${next})`;
+    live.textContent = `${data.reader} ${says}. The weights sum to ${total}.`;
   }
 
   const controls = data.names.map((name, c) => {

@@ -36,7 +36,8 @@ class QueryBars(Interactive):
         ValueError: There are too few or too many words; a shape, a dtype or a number does not
             fit; ``names`` are not two words; or as ``Interactive``.
 
-    Source: lecture 001, "Self-Attention Hypothetical Example". Chapter: attention#what-a-head-learns.
+    Source: lecture 001, "Self-Attention Hypothetical Example".
+    Chapter: attention#what-a-head-learns.
 
     Example:
         >>> import torch
