@@ -118,7 +118,7 @@ def printed(capsys) -> list[str]:
 
 NOT_IN_CACHE = (
     "SMS Spam Collection: not in the cache. sms_spam(download=True) fetches it. "
-    "Until then the bundled messages stand in for it."
+    "Until then the book keeps to its bundled messages."
 )
 
 
@@ -350,7 +350,7 @@ class TestDownload:
         assert sms_spam(download=True) is None
         assert printed(capsys) == [
             "SMS Spam Collection: no address answered. "
-            "Until then the bundled messages stand in for it."
+            "Until then the book keeps to its bundled messages."
         ]
 
     def test_no_connection(self, cache, server, monkeypatch, capsys):
@@ -376,7 +376,7 @@ class TestDownload:
         assert sms_spam(download=True) is None
         assert printed(capsys) == [
             "SMS Spam Collection: what arrived was not the file we know (wrong SHA-256) and has "
-            "been deleted. Until then the bundled messages stand in for it."
+            "been deleted. Until then the book keeps to its bundled messages."
         ]
         assert not list(cache.iterdir())
 
@@ -419,7 +419,7 @@ class TestReadOnlyCache:
 
     LINE = (
         "SMS Spam Collection: the cache folder cannot be written. "
-        "Until then the bundled messages stand in for it."
+        "Until then the book keeps to its bundled messages."
     )
 
     def test_folder_cannot_be_made(self, tmp_path, server, monkeypatch, capsys):

@@ -82,7 +82,7 @@ SOURCES: Mapping[str, Source] = {
         makers="Tiago A. Almeida and José María Gómez Hidalgo, 2011",
         licence="CC BY 4.0",
         home="https://archive.ics.uci.edu/dataset/228/sms+spam+collection",
-        stand_in="the bundled messages stand in for it",
+        stand_in="the book keeps to its bundled messages",
         files={
             "all": RemoteFile(
                 name="SMSSpamCollection",
