@@ -35,6 +35,12 @@ from softlookup.show.style import BLUE, COLOURS, CSS_COLOURS, INK
 ALT = "The line rises to three."
 
 
+@pytest.fixture(autouse=True)
+def session():
+    """As in every chapter: the style is set first."""
+    setup(0)
+
+
 def drawn():
     """A small figure."""
     _, ax = plt.subplots()
