@@ -99,6 +99,12 @@ def _ratio(first: float, second: float) -> float | None:
     return first / second if min(first, second) >= 1 else None
 
 
+def _shown(ratio: float | None) -> str:
+    if ratio is None:
+        return "—"
+    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}"
+
+
 def attention_rows() -> list[list[str]]:
     """One row per length: time and peak memory as ratios to the loop and to the fused kernel."""
     rows = []
@@ -116,7 +122,7 @@ def attention_rows() -> list[list[str]]:
             _ratio(peaks[0], peaks[2]),
         ]
         held = f"{peaks[0]:.0f}" if peaks[0] >= 1 else "under 1"
-        row = [f"{n:,}", *(f"{ratio:.2g}" if ratio else "—" for ratio in ratios), held]
+        row = [f"{n:,}", *map(_shown, ratios), held]
         rows.append(row)
         print(
             f"attention, n = {n}: time {row[1]} of the loop's, {row[2]} of the kernel's;", end=" "
