@@ -1,7 +1,7 @@
 # make book · make test · make serve · make again · make bench · make mutants · make clean
 PYTHON ?= python3
 BIN := .venv/bin
-BUILD := $(BIN)/jupyter-book build . -W -n --keep-going -q
+BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 export OMP_NUM_THREADS := 1
 
 .PHONY: book test lint units chapters site again bench mutants serve address clean
@@ -58,7 +58,7 @@ TORCH_INDEX := $(if $(filter cpu,$(TORCH)),--index-url https://download.pytorch.
 	  echo "stop it with Ctrl-C and run: make book TORCH=cpu"; fi
 	@echo "Making the environment .venv (a few minutes the first time)."
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check -q --progress-bar on $(TORCH_INDEX) $$(grep '^torch==' requirements.txt)
-	$(BIN)/python -m pip install --disable-pip-version-check -q --progress-bar on -r requirements.txt
-	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --disable-pip-version-check $(TORCH_INDEX) $$(grep '^torch==' requirements.txt)
+	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
