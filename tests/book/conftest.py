@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,27 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="module")
+def functions_of(browser: Browser) -> Iterator[Callable[[str], Callable]]:
+    """Calls the functions of an interactive figure's module in the browser, by the file's name."""
+    pages = []
+
+    def load(script: str) -> Callable:
+        source = (files("softlookup.show") / script).read_text(encoding="utf-8")
+        page = browser.new_page()
+        pages.append(page)
+        page.evaluate(
+            """async (source) => { window.maths = await import(
+                 URL.createObjectURL(new Blob([source], {type: "text/javascript"}))); }""",
+            source,
+        )
+        return lambda expression, data=None: page.evaluate(f"(data) => {{ {expression} }}", data)
+
+    yield load
+    for page in pages:
+        page.close()
 
 
 FIGURE_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Figure</title>

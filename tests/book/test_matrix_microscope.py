@@ -5,7 +5,6 @@ The page is built from the object's text/html alone and opened as a file, so not
 
 import math
 import re
-from importlib.resources import files
 
 import pytest
 import torch
@@ -107,17 +106,9 @@ def switch(page, text: str):
 
 
 @pytest.fixture(scope="module")
-def maths(browser):
-    """Calls the module's functions in the browser."""
-    source = (files("softlookup.show") / "matrix_microscope_maths.js").read_text(encoding="utf-8")
-    page = browser.new_page()
-    page.evaluate(
-        """async (source) => { window.maths = await import(
-             URL.createObjectURL(new Blob([source], {type: "text/javascript"}))); }""",
-        source,
-    )
-    yield lambda expression, data=None: page.evaluate(f"(data) => {{ {expression} }}", data)
-    page.close()
+def maths(functions_of):
+    """Calls the figure's own arithmetic in the browser."""
+    return functions_of("matrix_microscope_maths.js")
 
 
 def test_attention_equals_the_library_to_1e_12(maths, generator):

@@ -5,7 +5,6 @@ The page is built from the object's text/html alone and opened as a file, so not
 
 import math
 import random
-from importlib.resources import files
 from itertools import combinations, product
 
 import pytest
@@ -58,17 +57,9 @@ def open_figure(open_figures):
 
 
 @pytest.fixture(scope="module")
-def maths(browser):
-    """Calls the module's functions in the browser."""
-    source = (files("softlookup.show") / "tfidf_bench_maths.js").read_text(encoding="utf-8")
-    page = browser.new_page()
-    page.evaluate(
-        """async (source) => { window.maths = await import(
-             URL.createObjectURL(new Blob([source], {type: "text/javascript"}))); }""",
-        source,
-    )
-    yield lambda expression, data=None: page.evaluate(f"(data) => {{ {expression} }}", data)
-    page.close()
+def maths(functions_of):
+    """Calls the figure's own arithmetic in the browser."""
+    return functions_of("tfidf_bench_maths.js")
 
 
 def bench_of(page, place=0):
