@@ -9,12 +9,14 @@ from softlookup.show.session import setup
 from softlookup.show.source import show_source
 from softlookup.show.table import format_number, show_table
 from softlookup.show.tfidf_bench import TfidfBench
+from softlookup.show.word2vec_stepper import Word2VecStepper
 
 __all__ = [
     "Interactive",
     "MatrixMicroscope",
     "QueryBars",
     "TfidfBench",
+    "Word2VecStepper",
     "bars",
     "format_number",
     "heatmap",
