@@ -1,0 +1,217 @@
+"""Vectors for tokens and documents: one-hot, lookup, means, and who is near to whom."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int, Real
+from torch import Tensor
+
+from softlookup.checks import require, require_choice, require_float, require_int
+from softlookup.ops import cosine_similarity
+
+MEASURES = ("cosine", "dot", "euclidean")
+
+
+def one_hot(
+    ids: Int[Tensor, "*batch"], vocab_size: int, *, dtype: torch.dtype | None = None
+) -> Float[Tensor, "*batch {vocab_size}"]:
+    r"""A row for each id: all zeros, and a single 1 in the id's column.
+
+    Args:
+        ids: Token ids, from 0 to ``vocab_size - 1``.
+        vocab_size: $|\mathcal{V}|$, the number of columns.
+        dtype: The floating-point type of the result; torch's default if left out.
+
+    Returns:
+        Rows that sum to 1. Two rows are equal, or at right angles and $\sqrt2$ apart.
+
+    Raises:
+        ValueError: ``ids`` are no integers, an id is no column, or ``vocab_size`` is below 1.
+
+    Source: lecture 000, "Skip Gram Continued"; lecture 002, "What Are Embeddings?".
+    Chapter: embeddings#one-hot-vectors.
+
+    Example:
+        >>> one_hot(torch.tensor([2, 0]), 4)
+        tensor([[0., 0., 1., 0.],
+                [1., 0., 0., 0.]])
+    """
+    require_int(1, vocab_size=vocab_size)
+    _require_ids(ids, vocab_size)
+    dtype = torch.get_default_dtype() if dtype is None else dtype
+    require(dtype.is_floating_point, "dtype must be a floating-point type", dtype=dtype)
+    columns = torch.arange(vocab_size, device=ids.device)
+    return (ids.unsqueeze(-1) == columns).to(dtype)
+
+
+def lookup(
+    embedding: Float[Tensor, "vocab d_model"], ids: Int[Tensor, "*batch"]
+) -> Float[Tensor, "*batch d_model"]:
+    r"""The embedding of each token: row ``ids[i]`` of the table, $\text{onehot}(w_i)\,E$.
+
+    Args:
+        embedding: The table $E$; row $w$ is the vector of token $w$.
+        ids: Token ids, from 0 to ``len(embedding) - 1``.
+
+    Returns:
+        One row an id. A row that is read twice collects its gradient twice.
+
+    Raises:
+        ValueError: The table is no matrix of floating-point numbers, ``ids`` are no integers, or
+            an id has no row. A negative id has none: it does not count from the end.
+
+    Source: lecture 000, "Word2Vec"; lecture 002, "How Embeddings Work". Chapter: embeddings#lookup.
+
+    Example:
+        >>> table = torch.tensor([[17.0, 24.0], [23.0, 5.0], [4.0, 6.0]])
+        >>> lookup(table, torch.tensor([2, 0, 2]))
+        tensor([[ 4.,  6.],
+                [17., 24.],
+                [ 4.,  6.]])
+    """
+    _require_table(embedding=embedding)
+    _require_ids(ids, len(embedding))
+    return embedding[ids]
+
+
+def mean_vectors(
+    counts: Real[Tensor, "docs vocab"], embedding: Float[Tensor, "vocab d_model"]
+) -> Float[Tensor, "docs d_model"]:
+    r"""The average of the vectors of a document's tokens: $\frac1n c^\top E$, with $n=\sum_j c_j$.
+
+    Args:
+        counts: The bag of words of each document, non-negative; columns as the table's rows.
+        embedding: The table $E$.
+
+    Returns:
+        One vector a document; it forgets the order of the tokens. A document without a single
+        known token has no average: by rule it gets the zero vector.
+
+    Raises:
+        ValueError: The widths do not fit, or a count is negative, infinite or NaN.
+
+    Source: lecture 000, "Token Classification and Embeddings continued".
+    Chapter: embeddings#stacking.
+
+    Example:
+        >>> counts = torch.tensor([[1.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
+        >>> mean_vectors(counts, torch.tensor([[4.0, 0.0], [9.0, 9.0], [0.0, 8.0]]))
+        tensor([[1., 6.],
+                [0., 0.]])
+    """
+    _require_table(embedding=embedding)
+    fits = counts.ndim == 2 and counts.shape[-1] == len(embedding)
+    rule = "counts must be rows with one column for each row of embedding"
+    require(fits, rule, counts=counts, embedding=embedding)
+    allowed = (counts >= 0) & (counts < torch.inf)
+    rule = "counts must be finite and not negative"
+    require(bool(allowed.all()), rule, wrong=counts[~allowed].flatten().tolist()[:3])
+    counts = counts.to(embedding.dtype)
+    n = counts.sum(dim=-1, keepdim=True)
+    return counts @ embedding / torch.where(n == 0, 1.0, n)
+
+
+def similarity(
+    x: Float[Tensor, "*batch n d"], y: Float[Tensor, "*batch m d"], *, measure: str = "cosine"
+) -> Float[Tensor, "*batch n m"]:
+    r"""How alike each row of x and each row of y are: the larger, the more alike.
+
+    Args:
+        x: Vectors, one a row.
+        y: Vectors of the same dimension.
+        measure: "cosine" of the angle, from -1 to 1, and 0 where a vector is zero; "dot" product,
+            unbounded; or "euclidean", *minus* the distance $\|x_i - y_j\|$, at most 0.
+
+    Returns:
+        One row for each row of x, one column for each row of y.
+
+    Raises:
+        ValueError: The dimensions differ, the rows are empty, or ``measure`` is unknown.
+
+    Source: lecture 000, "Similarity". Chapter: embeddings#three-measures.
+
+    Example:
+        >>> x, y = torch.tensor([[3.0, 4.0]]), torch.tensor([[6.0, 8.0], [0.0, 4.0]])
+        >>> similarity(x, y), similarity(x, y, measure="euclidean")
+        (tensor([[1.0000, 0.8000]]), tensor([[-5., -3.]]))
+    """
+    require_choice(MEASURES, measure=measure)
+    require_float(x=x, y=y)
+    fits = x.ndim >= 2 and y.ndim >= 2 and x.shape[:-2] == y.shape[:-2]
+    fits = fits and x.shape[-1] == y.shape[-1] > 0
+    rule = "x and y must be rows of the same dimension d, at least 1, with equal leading axes"
+    require(fits, rule, x=x, y=y)
+    if measure == "cosine":
+        return cosine_similarity(x.unsqueeze(-2), y.unsqueeze(-3))
+    if measure == "dot":
+        return x @ y.mT
+    difference = x.unsqueeze(-2) - y.unsqueeze(-3)  # exact for near neighbours, unlike x·x − 2x·y
+    return -torch.linalg.vector_norm(difference, dim=-1)
+
+
+def nearest(
+    query: Float[Tensor, "*batch d"],
+    table: Float[Tensor, "n d"],
+    k: int,
+    *,
+    measure: str = "cosine",
+    exclude: Sequence[int] = (),
+) -> tuple[Float[Tensor, "*batch {k}"], Int[Tensor, "*batch {k}"]]:
+    """Search: the k rows of a table that are most similar to a query, the best first.
+
+    Args:
+        query: One vector, or one a row.
+        table: What is searched, one vector a row.
+        k: How many rows to return.
+        measure: As in ``similarity``.
+        exclude: Rows that may not be answers, such as the query's own.
+
+    Returns:
+        The k largest similarities, in falling order, and the rows' ids. Of rows that are equally
+        similar, the one with the lower id comes first.
+
+    Raises:
+        ValueError: Fewer than k rows are allowed, ``exclude`` names what is no row, a similarity
+            is NaN, or as ``similarity``.
+
+    Source: lecture 000, "Why are embeddings useful?".
+    Chapter: embeddings#search-clusters-labels.
+
+    Example:
+        >>> table = torch.tensor([[1.0, 0.0], [0.0, 1.0], [3.0, 4.0]])
+        >>> nearest(torch.tensor([0.0, 2.0]), table, 2)
+        (tensor([1.0000, 0.8000]), tensor([1, 2]))
+    """
+    _require_table(table=table)
+    rule = "query must hold vectors as long as the rows of table"
+    require(query.ndim > 0 and query.shape[-1] == table.shape[-1], rule, query=query, table=table)
+    excluded = torch.tensor(sorted(set(exclude)), dtype=torch.long)
+    _require_ids(excluded, len(table), name="exclude")
+    require_int(1, k=k)
+    n_allowed = len(table) - len(excluded)
+    require(k <= n_allowed, "k must be at most the number of rows allowed", k=k, allowed=n_allowed)
+    rows = query.reshape(-1, query.shape[-1])
+    scores = similarity(rows, table, measure=measure)
+    n_undefined = int(scores.isnan().sum())
+    rule = "every similarity must be a number: query and table must be finite"
+    require(n_undefined == 0, rule, n_undefined=n_undefined)
+    scores = scores.index_fill(-1, excluded.to(table.device), -torch.inf)
+    ids = scores.argsort(dim=-1, descending=True, stable=True)[:, :k]
+    shape = (*query.shape[:-1], k)
+    return scores.gather(-1, ids).reshape(shape), ids.reshape(shape)
+
+
+def _require_ids(ids: Tensor, size: int, name: str = "ids") -> None:
+    is_integer = not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
+    require(is_integer, f"{name} must be integers", dtype=ids.dtype)
+    if ids.numel():
+        smallest, largest = ids.min().item(), ids.max().item()
+        rule = f"{name} must be from 0 to {size - 1}"
+        require(smallest >= 0 and largest < size, rule, smallest=smallest, largest=largest)
+
+
+def _require_table(**tables: Tensor) -> None:
+    for name, table in tables.items():
+        require_float(**{name: table})
+        is_table = table.ndim == 2 and table.numel() > 0
+        require(is_table, f"{name} must be a matrix with a row for each vector", **{name: table})
