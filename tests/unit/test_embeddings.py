@@ -149,10 +149,14 @@ def test_counts_may_be_integers(table):
     assert_close(mean_vectors(counts, table)[0], (table[0] + 2 * table[3]) / 3)
 
 
-def test_mean_vectors_refuse_what_does_not_fit(table):
+@pytest.mark.bad_input
+def test_mean_vectors_refuse_another_vocabulary(table):
     rule = "counts must be rows with one column for each row of embedding; got"
     with pytest.raises(ValueError, match=rule + r" counts=\(2, 5\), embedding=\(7, 5\)"):
         mean_vectors(torch.ones(2, 5), table)
+
+
+def test_mean_vectors_refuse_what_is_no_count(table):
     for wrong in -1.0, math.nan, math.inf:
         with pytest.raises(ValueError, match=f"finite and not negative; got wrong=.{wrong}"):
             mean_vectors(torch.tensor([[wrong, 0, 0, 0, 0, 0, 0]]), table)
