@@ -1,4 +1,4 @@
-"""Data: the bundled messages, and loaders for public text that is fetched on request."""
+"""Data: bundled messages, text that every Python has, and loaders for text that is fetched."""
 
 from softlookup.data.corpus import CLASSES, KINDS, Message, messages, split
 from softlookup.data.grammar import (
@@ -10,6 +10,7 @@ from softlookup.data.grammar import (
     planted_sentences,
     planted_words,
 )
+from softlookup.data.prose import english_prose, python_code
 from softlookup.data.public import multi30k, sms_spam, tiny_shakespeare
 from softlookup.data.sources import SOURCES, RemoteFile, Source
 
@@ -24,11 +25,13 @@ __all__ = [
     "RemoteFile",
     "SenseExample",
     "Source",
+    "english_prose",
     "messages",
     "multi30k",
     "planted_senses",
     "planted_sentences",
     "planted_words",
+    "python_code",
     "sms_spam",
     "split",
     "tiny_shakespeare",
