@@ -10,6 +10,12 @@ from softlookup.data.grammar import (
     planted_sentences,
     planted_words,
 )
+from softlookup.data.names import (
+    NAME_PARTS,
+    PERSON_OR_PLACE,
+    TaggedSentence,
+    tagged_sentences,
+)
 from softlookup.data.prose import english_prose, python_code
 from softlookup.data.public import multi30k, sms_spam, tiny_shakespeare
 from softlookup.data.sources import SOURCES, RemoteFile, Source
@@ -20,11 +26,14 @@ __all__ = [
     "GRAMMAR_SENSES",
     "GRAMMAR_SYNONYMS",
     "KINDS",
+    "NAME_PARTS",
+    "PERSON_OR_PLACE",
     "SOURCES",
     "Message",
     "RemoteFile",
     "SenseExample",
     "Source",
+    "TaggedSentence",
     "english_prose",
     "messages",
     "multi30k",
@@ -34,5 +43,6 @@ __all__ = [
     "python_code",
     "sms_spam",
     "split",
+    "tagged_sentences",
     "tiny_shakespeare",
 ]
