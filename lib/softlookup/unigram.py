@@ -1,0 +1,1 @@
+"""The unigram model: sub-words chosen by their probability."""

@@ -1,0 +1,1 @@
+"""WordPiece: sub-words with a mark of continuation, matched longest first."""
