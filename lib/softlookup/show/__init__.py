@@ -1,20 +1,31 @@
 """What a chapter shows: figures, tables, the library's source, figures that answer."""
 
+from softlookup.show.bpe_player import BpePlayer
 from softlookup.show.draw import bars, heatmap
 from softlookup.show.figure import show_figure
 from softlookup.show.interactive import Interactive
 from softlookup.show.matrix_microscope import MatrixMicroscope
+from softlookup.show.patch_cutter import PatchCutter
 from softlookup.show.query_bars import QueryBars
+from softlookup.show.referent_switch import ReferentSwitch
+from softlookup.show.rule_lights import RuleLights
+from softlookup.show.sentences import show_readings, show_spans
 from softlookup.show.session import setup
+from softlookup.show.similarity_plane import SimilarityPlane
 from softlookup.show.source import show_source
 from softlookup.show.table import format_number, show_table
 from softlookup.show.tfidf_bench import TfidfBench
 from softlookup.show.word2vec_stepper import Word2VecStepper
 
 __all__ = [
+    "BpePlayer",
     "Interactive",
     "MatrixMicroscope",
+    "PatchCutter",
     "QueryBars",
+    "ReferentSwitch",
+    "RuleLights",
+    "SimilarityPlane",
     "TfidfBench",
     "Word2VecStepper",
     "bars",
@@ -22,6 +33,8 @@ __all__ = [
     "heatmap",
     "setup",
     "show_figure",
+    "show_readings",
     "show_source",
+    "show_spans",
     "show_table",
 ]
