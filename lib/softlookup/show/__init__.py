@@ -1,5 +1,6 @@
 """What a chapter shows: figures, tables, the library's source, figures that answer."""
 
+from softlookup.show.book_map import show_book_map
 from softlookup.show.bpe_player import BpePlayer
 from softlookup.show.draw import bars, heatmap
 from softlookup.show.figure import show_figure
@@ -32,6 +33,7 @@ __all__ = [
     "format_number",
     "heatmap",
     "setup",
+    "show_book_map",
     "show_figure",
     "show_readings",
     "show_source",

@@ -1,0 +1,143 @@
+"""Sentences as figures: with their spans marked, or with what each reader takes from each word.
+
+They are HTML, not drawings: the browser shapes every script, and lays out those that run from
+right to left, as a drawing library would not.
+"""
+
+import html
+from collections.abc import Sequence
+from importlib.resources import files
+
+from IPython.display import display
+from jaxtyping import Float
+from torch import Tensor
+
+from softlookup.checks import require, require_choice
+from softlookup.show.figure import check_texts, figure_html
+from softlookup.tagging import Span, conflicting_labels, spans_to_bio
+
+DIRECTIONS = ("ltr", "rtl")
+_HUES = ("blue", "orange", "green", "purple", "red", "sky")
+
+
+def show_spans(
+    tokens: Sequence[str], spans: Sequence[Span], *, alt: str, caption: str, name: str
+) -> None:
+    """Show a text with its spans marked, each with its label in words.
+
+    A span whose name has two labels in this text is flagged, see ``conflicting_labels``. Colour
+    only repeats what the label says.
+
+    Args:
+        tokens: The text; a token that begins with punctuation stands close to the one before it.
+        spans: (start, end, label), without overlap.
+        alt: The finding in words.
+        caption: What stands below.
+        name: The figure's name in links.
+
+    Raises:
+        ValueError: As ``show_figure``; or the spans do not fit the text, or overlap.
+    """
+    check_texts(alt, caption, name)
+    spans_to_bio(spans, len(tokens))  # refuses spans that do not fit
+    conflicts = conflicting_labels(tokens, spans)
+    labels = list(dict.fromkeys(label for *_, label in sorted(spans)))
+    hues = {label: _HUES[k % len(_HUES)] for k, label in enumerate(labels)}
+    pieces, plain, place = [], [], 0
+    for start, end, label in sorted(spans):
+        pieces += map(html.escape, tokens[place:start])
+        clash = any(" ".join(tokens[i:end]) in conflicts for i in range(start, end))
+        pieces.append(_marked(" ".join(tokens[start:end]), label, hues[label], clash))
+        plain.append(f"{' '.join(tokens[start:end])} [{label}]{' two labels!' * clash}")
+        place = end
+    pieces += map(html.escape, tokens[place:])
+    text = "".join(" " * (k > 0 and piece[0] not in ".,;:!?’”)") + piece
+                   for k, piece in enumerate(pieces))  # fmt: skip
+    _show(f'<p class="ss-text">{text}</p>', "; ".join(plain), alt, caption, name)
+
+
+def show_readings(
+    words: Sequence[str],
+    weights: Float[Tensor, "readers n"],
+    readers: Sequence[int],
+    *,
+    glosses: Sequence[str],
+    alt: str,
+    caption: str,
+    name: str,
+    lang: str = "en",
+    direction: str = "ltr",
+) -> None:
+    """Show how much some words of a sentence take from each of its words, one row a reader.
+
+    Args:
+        words: The sentence, in logical order: word 0 is read first, whatever the direction.
+        weights: One row a reader, numbers from 0 to 1.
+        readers: The place of each row's reader among the words.
+        glosses: What each word means, in English.
+        alt: The finding in words.
+        caption: What stands below.
+        name: The figure's name in links.
+        lang: The words' language, as BCP 47 names it: "fa" is Persian.
+        direction: "rtl" lays the sentence out from right to left.
+
+    Raises:
+        ValueError: As ``show_figure``; or sizes, places or numbers do not fit.
+
+    Source: lecture 003, "Contextualized Word Embeddings". Chapter: static_vectors#three-meanings.
+    """
+    check_texts(alt, caption, name)
+    _require_readings(words, weights, readers, glosses)
+    require_choice(DIRECTIONS, direction=direction)
+    word = [f'<bdi lang="{html.escape(lang)}">{html.escape(text)}</bdi>' for text in words]
+    gloss = [f'<bdi lang="en" dir="ltr">{html.escape(text)}</bdi>' for text in glosses]
+    heads = "".join(f'<th scope="col">{w}<small>{g}</small></th>'
+                    for w, g in zip(word, gloss, strict=True))  # fmt: skip
+    rows, plain = [], [" ".join(glosses)]
+    for reader, row in zip(readers, weights.detach().tolist(), strict=True):
+        cells = "".join(_cell(value, j == reader) for j, value in enumerate(row))
+        label = f'<th scope="row">{word[reader]}<small>{gloss[reader]}</small></th>'
+        rows.append(f"<tr>{label}{cells}</tr>")
+        plain.append(f"{glosses[reader]}: " + " ".join(f"{value:.2f}" for value in row))
+    corner = '<td class="ss-corner"><small lang="en" dir="ltr">reader</small></td>'
+    table = (
+        f'<table class="ss-readings" dir="{direction}"><thead><tr>{corner}{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
+    _show(table, "\n".join(plain), alt, caption, name)
+
+
+def _marked(text: str, label: str, hue: str, clash: bool) -> str:
+    flag = ' <span class="ss-flag">two labels</span>' if clash else ""
+    return (
+        f'<mark class="ss-span ss-{hue}">{html.escape(text)} '
+        f'<span class="ss-label">{html.escape(label)}</span>{flag}</mark>'
+    )
+
+
+def _cell(value: float, own: bool) -> str:
+    shade = f"color-mix(in srgb, var(--sl-blue, #0072b2) {100 * value:.0f}%, transparent)"
+    kind = " ss-own" if own else ""
+    number = f'<span class="ss-number" dir="ltr">{value:.2f}</span>'
+    return f'<td class="ss-cell{kind}"><i style="background: {shade}"></i>{number}</td>'
+
+
+def _show(body: str, plain: str, alt: str, caption: str, name: str) -> None:
+    style = (files("softlookup.show") / "sentences.css").read_text(encoding="utf-8")
+    picture = f'<style>{style}</style>\n<div class="ss-body">{body}</div>'
+    page = figure_html(picture, caption=caption, name=name, kind="sl-sentence")
+    display({"text/html": page, "text/plain": f"Figure: {alt}\n{plain}"}, raw=True)
+
+
+def _require_readings(
+    words: Sequence[str], weights: Tensor, readers: Sequence[int], glosses: Sequence[str]
+) -> None:
+    rule = "there must be one gloss a word"
+    require(len(glosses) == len(words), rule, words=len(words), glosses=len(glosses))
+    fits = weights.shape == (len(readers), len(words))
+    rule = "weights must have one row a reader and one column a word"
+    require(fits, rule, weights=weights, readers=len(readers), words=len(words))
+    inside = all(0 <= reader < len(words) for reader in readers)
+    require(inside, "readers must be places of words", readers=list(readers), words=len(words))
+    shares = bool(((weights >= 0) & (weights <= 1)).all())  # NaN is neither
+    require(shares, "weights must be numbers from 0 to 1", weights=weights.tolist())

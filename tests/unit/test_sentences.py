@@ -1,0 +1,116 @@
+"""Sentences as figures: labels in words, flags for conflicts, right-to-left tables, bad input."""
+
+import math
+import re
+
+import pytest
+import torch
+
+from softlookup.show import sentences, show_readings, show_spans
+
+ALT = "Low is a person, then a place"
+TEXTS = {"alt": ALT, "caption": "A text.", "name": "fig-test-sentence"}
+TOKENS = ["Ada", "Low", "<b>", "met", "Low", ",", "a", "Nation", "."]
+SPANS = [(4, 5, "PLACE"), (0, 2, "PERSON"), (7, 8, "ORG")]
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """What ``display`` is given."""
+    bundles = []
+    monkeypatch.setattr(sentences, "display", lambda bundle, raw: bundles.append(bundle))
+    return bundles
+
+
+def test_each_span_says_its_label_and_a_conflict_says_so(shown):
+    show_spans(TOKENS, SPANS, **TEXTS)
+    page, plain = shown[0]["text/html"], shown[0]["text/plain"]
+    marks = re.findall(r"<mark[^>]*>(.*?)</mark>", page)
+    assert [re.sub(r"<[^>]*>", "", mark) for mark in marks] == [
+        "Ada Low PERSON two labels",
+        "Low PLACE two labels",
+        "Nation ORG",
+    ]
+    assert plain == (
+        f"Figure: {ALT}\nAda Low [PERSON] two labels!; Low [PLACE] two labels!; Nation [ORG]"
+    )
+    assert 'id="fig-test-sentence"' in page
+    assert len(set(re.findall(r'class="ss-span (ss-\w+)"', page))) == 3
+
+
+def test_the_text_is_whole_and_escaped(shown):
+    show_spans(TOKENS, [], **TEXTS)
+    text = re.search(r'<p class="ss-text">(.*?)</p>', shown[0]["text/html"]).group(1)
+    assert text == "Ada Low &lt;b&gt; met Low, a Nation."
+
+
+def test_spans_must_fit(shown):
+    with pytest.raises(ValueError, match="span must end within the text"):
+        show_spans(TOKENS, [(8, 10, "ORG")], **TEXTS)
+    with pytest.raises(ValueError, match="must not overlap"):
+        show_spans(TOKENS, [(0, 2, "ORG"), (1, 3, "ORG")], **TEXTS)
+    with pytest.raises(ValueError, match="alt must tell the finding in words"):
+        show_spans(TOKENS, SPANS, **{**TEXTS, "alt": "spans"})
+    assert not shown
+
+
+WORDS = ["شیر", "آب", "را"]
+GLOSSES = ["tap", "water", "(object)"]
+WEIGHTS = torch.tensor([[0.25, 0.75, 0.0], [1.0, 0.0, 0.0]])
+
+
+def readings(weights=WEIGHTS, readers=(1, 0), glosses=GLOSSES, **options):
+    options = {"lang": "fa", "direction": "rtl", **TEXTS, **options}
+    show_readings(WORDS, weights, readers, glosses=glosses, **options)
+
+
+def test_a_right_to_left_table_says_so_and_isolates_its_words(shown):
+    readings()
+    page = shown[0]["text/html"]
+    assert page.count('<table class="ss-readings" dir="rtl">') == 1
+    assert re.findall(r'<bdi lang="fa">(.*?)</bdi>', page) == [*WORDS, "آب", "شیر"]
+    assert re.findall(r'<bdi lang="en" dir="ltr">(.*?)</bdi>', page) == [*GLOSSES, "water", "tap"]
+    numbers = re.findall(r'<span class="ss-number" dir="ltr">(.*?)</span>', page)
+    assert numbers == ["0.25", "0.75", "0.00", "1.00", "0.00", "0.00"]
+    assert page.count('<th scope="col"') == 3
+    assert page.count('<th scope="row"') == 2
+    assert [cell.split(">")[0] for cell in page.split("<td ")[1:]] == [
+        'class="ss-corner"',
+        'class="ss-cell"',
+        'class="ss-cell ss-own"',
+        'class="ss-cell"',
+        'class="ss-cell ss-own"',
+        'class="ss-cell"',
+        'class="ss-cell"',
+    ]
+    assert shown[0]["text/plain"].splitlines()[1:] == [
+        "tap water (object)",
+        "water: 0.25 0.75 0.00",
+        "tap: 1.00 0.00 0.00",
+    ]
+
+
+def test_readings_run_from_left_to_right_unless_told(shown):
+    show_readings(["a", "b"], WEIGHTS[:1, :2], [0], glosses=["one", "two"], **TEXTS)
+    assert 'dir="ltr"><thead>' in shown[0]["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"glosses": ["tap"]}, "one gloss a word; got words=3, glosses=1"),
+        ({"readers": [0]}, r"one row a reader and one column a word; got weights=\(2, 3\)"),
+        ({"weights": WEIGHTS[:, :2]}, "one row a reader and one column a word"),
+        ({"readers": [0, 3]}, r"readers must be places of words; got readers=\[0, 3\]"),
+        ({"readers": [-1, 0]}, "readers must be places of words"),
+        ({"weights": WEIGHTS * 2}, "weights must be numbers from 0 to 1"),
+        ({"weights": -WEIGHTS}, "weights must be numbers from 0 to 1"),
+        ({"weights": WEIGHTS * math.nan}, "weights must be numbers from 0 to 1"),
+        ({"direction": "up"}, "direction must be one of 'ltr', 'rtl'"),
+        ({"caption": " "}, "caption must not be empty"),
+    ],
+)
+def test_readings_of_bad_input(changes, message, shown):
+    with pytest.raises(ValueError, match=message):
+        readings(**changes)
+    assert not shown
