@@ -1,4 +1,4 @@
-"""How good a classifier's answers are: the confusion matrix, precision, recall and F1."""
+"""How good answers are: confusion matrix, precision, recall, F1; and whether groups agree."""
 
 import torch
 from jaxtyping import Int, Shaped
@@ -108,6 +108,41 @@ def f1_score(truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"]) -> floa
     matrix = confusion_matrix(truth, predicted).tolist()
     (_, false_positive), (false_negative, true_positive) = matrix
     return _ratio(2 * true_positive, 2 * true_positive + false_positive + false_negative)
+
+
+def adjusted_rand_index(truth: Int[Tensor, "n"], predicted: Int[Tensor, "n"]) -> float:
+    r"""Whether two ways to group the same points agree: $(R-\mathbb{E}R)/(R_\max-\mathbb{E}R)$.
+
+    $R$ counts the pairs of points that are together in both groupings; $\mathbb{E}R$ is what chance
+    gives for groups of these sizes, $R_\max$ the mean of the two numbers of pairs together.
+
+    Args:
+        truth: The group of each point; any whole numbers.
+        predicted: Another grouping of the same points. What its groups are called does not matter.
+
+    Returns:
+        1.0 for the same groups, about 0 for chance, below 0 for worse. Two groupings that leave
+        nothing to compare (all together in both, or all apart in both) are the same: 1.0.
+
+    Raises:
+        ValueError: The lengths differ, or there is no point.
+
+    Source: Hubert and Arabie 1985. Chapter: embeddings#search-clusters-labels.
+
+    Example:
+        >>> adjusted_rand_index(torch.tensor([0, 0, 1, 1]), torch.tensor([7, 7, 3, 3]))
+        1.0
+    """
+    same_length = truth.ndim == 1 and truth.shape == predicted.shape and len(truth) > 0
+    rule = "truth and predicted must be two vectors of the same length, at least 1"
+    require(same_length, rule, truth=truth, predicted=predicted)
+    sizes = [torch.unique(groups, return_counts=True, dim=0)[1]
+             for groups in (torch.stack([truth, predicted], dim=1), truth, predicted)]  # fmt: skip
+    both, first, second = (int((n * (n - 1)).sum()) // 2 for n in sizes)
+    pairs = len(truth) * (len(truth) - 1) // 2
+    by_chance = first * second / pairs if pairs else 0.0
+    most = (first + second) / 2
+    return 1.0 if both == most else (both - by_chance) / (most - by_chance)
 
 
 def _ratio(part: int, whole: int) -> float:

@@ -5,7 +5,13 @@ import re
 import pytest
 import torch
 
-from softlookup.metrics import confusion_matrix, f1_score, precision, recall
+from softlookup.metrics import (
+    adjusted_rand_index,
+    confusion_matrix,
+    f1_score,
+    precision,
+    recall,
+)
 
 # 2 true negatives, 3 false positives, 5 false negatives, 7 true positives
 TRUTH = torch.tensor([0] * 5 + [1] * 12)
@@ -98,3 +104,44 @@ def test_labels_that_are_no_class(function, wrong):
 def test_number_of_classes(n_classes):
     with pytest.raises(ValueError, match=f"at least 1; got n_classes={n_classes}"):
         confusion_matrix(TRUTH, PREDICTED, n_classes)
+
+
+# adjusted_rand_index
+
+
+def test_adjusted_rand_index_of_six_points_by_hand():
+    truth, found = torch.tensor([0, 0, 0, 1, 1, 1]), torch.tensor([0, 0, 1, 1, 2, 2])
+    together, by_chance, most = 2, 6 * 3 / 15, (6 + 3) / 2  # pairs: both, truth and found, of 15
+    expected = (together - by_chance) / (most - by_chance)
+    assert adjusted_rand_index(truth, found) == pytest.approx(expected)
+    assert adjusted_rand_index(found, truth) == pytest.approx(expected)
+
+
+def test_adjusted_rand_index_does_not_read_the_names_of_groups():
+    truth = torch.tensor([0, 0, 1, 2, 2])
+    assert adjusted_rand_index(truth, torch.tensor([9, 9, -4, 5, 5])) == 1.0
+
+
+def test_adjusted_rand_index_of_chance_is_about_zero(generator):
+    values = [
+        adjusted_rand_index(*torch.randint(3, (2, 101), generator=generator)) for _ in range(50)
+    ]
+    assert abs(sum(values) / 50) < 0.01
+    assert min(values) < 0
+
+
+def test_adjusted_rand_index_where_there_is_nothing_to_compare():
+    one, apart = torch.zeros(5, dtype=torch.long), torch.arange(5)
+    assert adjusted_rand_index(one, one) == 1.0
+    assert adjusted_rand_index(apart, apart) == 1.0
+    assert adjusted_rand_index(one, apart) == 0.0
+    assert adjusted_rand_index(one[:1], one[:1]) == 1.0
+
+
+@pytest.mark.bad_input
+def test_adjusted_rand_index_wants_one_group_a_point():
+    rule = "truth and predicted must be two vectors of the same length, at least 1"
+    with pytest.raises(ValueError, match=rule):
+        adjusted_rand_index(torch.zeros(3, dtype=torch.long), torch.zeros(2, dtype=torch.long))
+    with pytest.raises(ValueError, match=rule):
+        adjusted_rand_index(torch.zeros(0, dtype=torch.long), torch.zeros(0, dtype=torch.long))
