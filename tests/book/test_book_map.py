@@ -1,0 +1,117 @@
+"""The map of the book: it holds every chapter, and every link of it leads to a page that exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import DARK, FIGURE_PAGE, LIGHT
+from site_checks import Links, axe_faults, scroll_faults, watched
+
+import lecture_map
+from book_site.book_map import linked
+from softlookup.show.book_map import BANDS, MODULES, NODES, map_html, map_text, show_book_map
+from softlookup.show.figure import figure_html
+
+HTML = map_html("the map of the book")
+ANCHOR = re.compile(r'<a class="([^"]*)" id="map-([^"]*)" data-chapter="(\d+)" href="([^"]*)">')
+
+
+def links(html: str) -> dict[str, tuple[bool, int, str]]:
+    """For each node whether it is marked as written, its chapter and its address."""
+    return {
+        node: ("bm-written" in kind.split(), int(number), target)
+        for kind, node, number, target in ANCHOR.findall(html)
+    }
+
+
+def test_the_map_holds_all_chapters_all_modules_and_each_node_once():
+    assert {node.chapter for node in NODES} == set(range(1, len(lecture_map.TITLES) + 1))
+    assert len({node.id for node in NODES}) == len({node.label for node in NODES}) == len(NODES)
+    assert [band for band in BANDS if band in MODULES] == list(MODULES)
+    assert {node.band for node in NODES} == set(BANDS)
+    assert links(HTML).keys() == {node.id for node in NODES}
+    assert all(node.label in map_text() for node in NODES)
+
+
+def test_the_modules_are_those_of_lecture_004():
+    rows = {row["id"]: row for row in lecture_map.concepts()}
+    assert "Breaking the Transformer into modules" in rows["lecture-map"]["slides"]
+    assert MODULES == ("Tokenization", "Embedding", "Attention blocks", "Output")
+
+
+def test_what_flows_passes_the_steps_in_order():
+    path = ["tokenise", "embed", "attend", "feed-forward", "norm", "output"]
+    steps = [node.id for node in NODES if node.step]
+    assert [step for step in steps if step in path] == path
+    assert set(steps) - set(path) == {"positions"}
+    bands = [list(BANDS).index(node.band) for node in NODES]
+    assert bands == sorted(bands)
+
+
+def test_a_chapter_needs_only_chapters_before_it():
+    for node in NODES:
+        assert all(1 <= need < node.chapter for need in node.needs)
+        assert bool(node.needs) == (node.chapter > 1)
+
+
+@pytest.mark.parametrize("written", [set(), {1}, {1, 2, 11}, set(range(1, 20))])
+def test_a_node_leads_to_its_chapter_as_soon_as_that_is_written(written):
+    pages = {number: f"{number:02}_x.html" for number in written}
+    for is_marked, number, target in links(linked(HTML, pages, "lecture_map.html")).values():
+        assert is_marked == (number in written)
+        assert target == pages.get(number, f"lecture_map.html#map-chapter-{number}")
+
+
+def test_leading_on_changes_the_links_and_nothing_else():
+    def without_links(html):
+        return re.sub(r'<a class="[^"]*"|href="[^"]*"', "", html)
+
+    assert without_links(linked(HTML, {3: "x.html"}, "y.html")) == without_links(HTML)
+
+
+def test_in_the_built_site_every_node_leads_to_a_page_and_a_place(site):
+    """Written chapters are linked themselves: one more chapter, and the page is another."""
+    page = site / "chapters" / "01_tasks.html"
+    found = links(page.read_text(encoding="utf-8"))
+    assert found.keys() == {node.id for node in NODES}
+    files = lecture_map.chapter_files()
+    for node, (is_marked, number, target) in found.items():
+        path, _, place = target.partition("#")
+        assert (page.parent / path).is_file(), node
+        assert is_marked == (number in files), node
+        if number in files:
+            assert (Path(path).stem, place) == (files[number].stem, ""), node
+        else:
+            assert (path, place) == ("lecture_map.html", f"map-chapter-{number}"), node
+            assert place in Links(page.parent / path).places, node
+
+
+def test_it_is_shown_as_a_figure_with_words_for_other_readers(capsys):
+    show_book_map()
+    assert "Attention blocks: Recurrence (8)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [{"alt": "map.png"}, {"caption": " "}, {"name": "map"}])
+def test_bad_input(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        show_book_map(**options)
+
+
+@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_accessible_and_within_the_page(browser, tmp_path, style, width):
+    pages = {1: "#one", 2: "#two", 11: "#eleven"}
+    html = figure_html(linked(HTML, pages, "y.html"), caption="The map.", name="fig-map")
+    path = tmp_path / "map.html"
+    path.write_text(FIGURE_PAGE.format(style=style, figures=html), encoding="utf-8")
+    with watched(browser, viewport={"width": width, "height": 900}) as (page, faults, _):
+        page.goto(path.as_uri())
+        assert axe_faults(page) == []
+        assert scroll_faults(page) == []
+        boxes = [link.bounding_box() for link in page.locator("a.bm-node").all()]
+        assert min(box["height"] for box in boxes) >= 44
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes)
+        page.keyboard.press("Tab")  # the box around the figure, which may scroll
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.id") == "map-rules"
+        assert faults == []
