@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score, recall_score
 
-from softlookup.data import CLASSES, KINDS, SOURCES, Message, messages, split
+from softlookup.data import CLASSES, KINDS, LECTURE_SENTENCES, SOURCES, Message, messages, split
 from softlookup.text import ngrams, word_tokens
 
 CARD = Path(__file__).resolve().parents[2] / "chapters" / "data_card.md"
@@ -237,3 +237,14 @@ class TestCard:
             for name, s in SOURCES.items()
         ]
         assert self.rows(card, "## Public data sets") == expected
+
+
+def test_the_lectures_two_sentences_stand_in_one_place():
+    """The figure, the exercises and the cells of chapter 2 have the same two documents."""
+    from softlookup.exercises import counting
+    from softlookup.show import tfidf_bench
+
+    assert counting.SLIDE is tfidf_bench.LECTURE is LECTURE_SENTENCES
+    cells = (CARD.parent / "02_counting_words.ipynb").read_text(encoding="utf-8")
+    for i, text in enumerate(LECTURE_SENTENCES, start=1):
+        assert rf"x{i} = \"{text}\"" in cells or "x1, x2 = LECTURE_SENTENCES" in cells

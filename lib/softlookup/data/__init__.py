@@ -1,6 +1,6 @@
 """Data: bundled messages, text that every Python has, and loaders for text that is fetched."""
 
-from softlookup.data.corpus import CLASSES, KINDS, Message, messages, split
+from softlookup.data.corpus import CLASSES, KINDS, LECTURE_SENTENCES, Message, messages, split
 from softlookup.data.grammar import (
     GRAMMAR_ANALOGIES,
     GRAMMAR_SENSES,
@@ -26,6 +26,7 @@ __all__ = [
     "GRAMMAR_SENSES",
     "GRAMMAR_SYNONYMS",
     "KINDS",
+    "LECTURE_SENTENCES",
     "NAME_PARTS",
     "PERSON_OR_PLACE",
     "SOURCES",

@@ -16,6 +16,11 @@ KINDS = (
     "delivery", "bank", "shop", "money", "prize", "news",
 )  # fmt: skip
 CLASSES = ("ham", "spam")
+LECTURE_SENTENCES = (
+    "This is a sentence. This is another sentence.",
+    "This is not a sentence. Yet another not a sentence",
+)
+"""The two documents of lecture 000, its x_1 and x_2, on which chapter 2 counts words."""
 
 
 @dataclass(frozen=True)

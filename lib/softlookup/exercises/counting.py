@@ -13,15 +13,12 @@ from softlookup.counting import (
     inverse_document_frequency,
     tf_idf,
 )
-from softlookup.data import messages, split
+from softlookup.data import LECTURE_SENTENCES, messages, split
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
 from softlookup.metrics import f1_score, precision, recall
 from softlookup.text import ngrams, word_tokens
 
-SLIDE = (
-    "This is a sentence. This is another sentence.",
-    "This is not a sentence. Yet another not a sentence",
-)
+SLIDE = LECTURE_SENTENCES
 MORE = (
     "No rain. No rain at all, no wind.",
     "Rain at six",

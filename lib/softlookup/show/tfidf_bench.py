@@ -5,13 +5,11 @@ from collections.abc import Sequence
 
 from softlookup.checks import require, require_choice, require_int
 from softlookup.counting import IDF_VARIANTS, TF_VARIANTS
+from softlookup.data import LECTURE_SENTENCES
 from softlookup.show.interactive import Interactive
 from softlookup.show.tfidf_bench_live import MOST_DOCUMENTS, live_view
 
-LECTURE = (
-    "This is a sentence. This is another sentence.",
-    "This is not a sentence. Yet another not a sentence",
-)
+LECTURE = LECTURE_SENTENCES
 """The two documents of the lecture's tables."""
 
 _SCRIPTS = [
