@@ -19,6 +19,7 @@ GPT4_PATTERN = (
     r"|[^\r\n\p{L}\p{N}]?\p{L}+"  # letters, with the space or other sign before them
     r"|\p{N}{1,3}"  # digits, at most three
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*"  # other signs, with the line feeds after them
+    r"|\s+(?![\s\S])"  # white space at the end of the text
     r"|\s*[\r\n]+"  # white space up to the last line feed
     r"|\s+(?!\S)"  # white space, but for the last sign of it if a word follows
     r"|\s+"
