@@ -65,7 +65,7 @@ class SenseExample:
     Chapter: data_card#the-planted-grammar
 
     Example:
-        >>> SenseExample(["the", "bank", "pays", "interest"], 1, "bank", "money").sense
+        >>> SenseExample(["the", "bank", "gives", "interest"], 1, "bank", "money").sense
         'money'
     """
 
@@ -84,32 +84,31 @@ class _Frame:
     sense: tuple[str, str] | None = None
 
 
-_BOTH = ("he", "his"), ("she", "her")
 _PEOPLE = _Frame(
     patterns=(
         "the {person} lost {his} {thing} in the {place}",
-        "the {person} took {his} {thing} and {he} left the {place}",
-        "{he} is the {person} and {he} took {his} {thing}",
-        "{he} saw the {person} of the {place} and {his} {thing}",
+        "the {person} took the {thing} to the {place}",
+        "the {person} left the {place} with the {thing}",
+        "we saw the {person} of the {place} with the {thing}",
     ),
     rows=tuple(
-        {"person": person, "he": he, "his": his, "thing": thing, "place": place}
+        {"person": person, "his": his, "thing": thing, "place": place}
         for pair, thing, place in zip(
             GENDERS,
             ("coat", "crown", "sword", "ball", "children"),
             ("office", "palace", "castle", "school", "garden"),
             strict=True,
         )
-        for person, (he, his) in zip(pair, _BOTH, strict=True)
+        for person, his in zip(pair, ("his", "her"), strict=True)
     ),
 )
 _GOODS = ("olives", "potatoes", "grapes", "tomatoes", "dates")
 _COUNTRIES = _Frame(
     patterns=(
-        "the army of {country} crossed the border",
-        "the farmers of {country} grow {goods}",
-        "{goods} from {country} crossed the border",
-        "the army and the farmers of {country} love {goods}",
+        "the army of {country} crossed the sea with {goods}",
+        "the farmers of {country} love {goods}",
+        "a train from {country} carries {goods}",
+        "we love the {goods} of {country}",
     ),
     rows=tuple(
         {"country": country, "goods": goods}
@@ -119,29 +118,25 @@ _COUNTRIES = _Frame(
 _CITIES = _Frame(
     patterns=(
         "the streets of {city} smell of {goods}",
-        "tourists in {city} smell the {goods}",
-        "tourists love the {goods} of {city}",
-        "the tourists left the streets of {city}",
+        "tourists in {city} love {goods}",
+        "a train from {city} carries {goods}",
+        "we love the {goods} of {city}",
     ),
     rows=tuple(
         {"city": city, "goods": goods} for (_, city), goods in zip(CAPITALS, _GOODS, strict=True)
     ),
 )
-_ONE_AND_TWO = (
-    {"this": "this", "one": "one", "is": "is", "was": "was"},
-    {"this": "these", "one": "two", "is": "are", "was": "were"},
-)
 _NUMBERS = _Frame(
     patterns=(
         "{this} {noun} {was} near the {thing}",
-        "there {is} {one} {noun} near the {thing}",
-        "{one} {noun} {was} there with the {thing}",
-        "{this} {noun} {is} there and the {thing} is near",
+        "we saw the {noun} near the {thing}",
+        "we took the {noun} and the {thing}",
+        "we love the {noun} with the {thing}",
     ),
     rows=tuple(
-        {"noun": noun, "thing": thing, **number}
+        {"noun": noun, "this": this, "was": was, "thing": thing}
         for pair, thing in zip(PLURALS, ("cheese", "purse", "milk", "bone", "hay"), strict=True)
-        for noun, number in zip(pair, _ONE_AND_TWO, strict=True)
+        for noun, this, was in zip(pair, ("this", "these"), ("was", "were"), strict=True)
     ),
 )
 _SYNONYMS = (
@@ -244,7 +239,7 @@ def planted_sentences(n: int, generator: torch.Generator) -> list[list[str]]:
 
     Example:
         >>> " ".join(planted_sentences(1, torch.Generator().manual_seed(5))[0])
-        'tourists love the grapes of paris'
+        'a train from paris carries grapes'
     """
     require_int(0, n=n)
     return [_sentence(_choose(_FRAMES, generator), generator) for _ in range(n)]
@@ -291,7 +286,7 @@ def planted_words() -> list[str]:
     Example:
         >>> words = planted_words()
         >>> len(words), "queen" in words
-        (134, True)
+        (129, True)
     """
     filled = [
         pattern.format(**row)
