@@ -1,0 +1,356 @@
+"""Checks of chapter 1: task families, scores by hand, a pattern, the repaired filter, names."""
+
+import random
+import re
+from numbers import Integral, Real
+
+import numpy as np
+from torch import Tensor
+
+from softlookup.exercises.verdict import Verdict, Wrong, call, started, verdict
+from softlookup.text import token_offsets
+
+FAMILIES = {
+    "Is this review friendly or hostile?": "classification",
+    "Translate this letter into French.": "generation",
+    "What price will this flat fetch?": "regression",
+    "Which drugs and doses does this report mention?": "extraction",
+    "Find the court rulings that bear on this case.": "retrieval",
+    "In which of twelve languages is this written?": "classification",
+    "Write the next chapter of this story.": "generation",
+    "How many minutes will it take to read this?": "regression",
+    "Which companies does this article name?": "extraction",
+    "Which questions of the forum are like this one?": "retrieval",
+}
+"""Ten tasks, each with the family that its output gives it."""
+
+OUTPUTS = {
+    "classification": "one of some classes that are fixed beforehand",
+    "generation": "new text",
+    "regression": "a number",
+    "extraction": "pieces of the text itself",
+    "retrieval": "documents of a collection, the fitting ones first",
+}
+SCORES = {"precision": 2 / 3, "recall": 2 / 4, "F1": 4 / 7}
+PATTERN_CASES = (
+    ("Make $500 every week", True, "That is the rule's plainest case."),
+    ("Hi! You can make $500 every week", True, "It may stand anywhere: no ^ at the front."),
+    ("MAKE $500 EVERY WEEK", True, "Capitals or not: (?i) at the front ignores case."),
+    ("make 500 every week", True, "The sign of the currency may be missing."),
+    ("make £500 every week", True, "The pound is a currency, too."),
+    ("make €500 every week", True, "The euro is a currency, too."),
+    ("make $1,000 every week", True, "Thousands may have commas."),
+    ("make $2,000,000 every year", True, "Thousands may have more than one comma."),
+    ("make 10000 every month", True, "Large amounts may come without commas."),
+    ("make 5 each day", True, "“each” belongs to the rule."),
+    ("make $90 per month", True, "“per” belongs to the rule."),
+    ("make $90 a year", True, "“a” belongs to the rule."),
+    ("make  $90\ta day", True, "There may be more white space than one blank."),
+    ("make $90 a day, and more", True, "Something may follow."),
+    ("Make sure you attend class", False, "There is no amount in it."),
+    ("make money every week", False, "“money” is no amount."),
+    ("make every week count", False, "There is no amount in it."),
+    ("make $ every week", False, "A sign alone is no amount."),
+    ("make 500 cakes every week", False, "The amount must be followed by “every” or its like."),
+    ("make 500 days a week", False, "The amount must be followed by “every” or its like."),
+    ("remake 500 every week", False, "“remake” is another word: what marks the edge of a word?"),
+    ("make 500 every weekend", False, "“weekend” is another word: mark the edge of a word."),
+    ("make 500 any week", False, "“any” does not belong to the rule."),
+    ("make 500 every", False, "The period is missing."),
+)
+REPAIR_CASES = (
+    ("Cheap APIXABAN, no prescription", True, "The name of a medicine may be in capitals."),
+    ("My acetylcysteine is in the bathroom", True, "The name of a medicine may be in small "
+     "letters; a rule cannot know that this message is harmless."),
+    ("I'll be late... sorry", False, "Three dots are no medicine."),
+    ("2026", False, "There is no letter in it, so it is not mostly capitals."),
+    ("", False, "There is no letter in it: guard the share."),
+    ("WIN A PRIZE today", True, "9 of its 14 letters are capitals: that is most of them."),
+    ("NASA called me today", False, "4 of its 17 letters are capitals: that is not most of them."),
+    ("Hi! You could make $90 a day", True, "A promise may stand anywhere in the text."),
+    ("They Make £4,000 every month", True, "“every” is the rule's own word, and amounts may have "
+     "commas and another currency."),
+    ("Make your bed every day", False, "There is no amount in it."),
+    ("We make 500 cakes every week", False, "The amount is followed by cakes."),
+    ("Make it 5 a day", False, "Between “make” and the amount stands another word."),
+)  # fmt: skip
+NOTES = (
+    "we met Ada Lovelace on Monday",
+    "Yesterday Ada Lovelace met Charles Babbage.",
+    "Ask Ada, Grace and Alan Turing about it.",
+    "Is Ada here? Grace asked it. No one but Mary Anne O'Brien knew!",
+    "Tell Zoë\nÅngström (from Oslo), please",
+    "nobody came",
+    "Ada",
+    "",
+)
+
+
+def check_families(answer: object) -> Verdict:
+    """Check a dictionary from ten tasks to their families.
+
+    Args:
+        answer: The family of each task, by the task's words.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: tasks#exercises
+
+    Example:
+        >>> check_families(...)
+        Not yet. Nothing to check so far: give each task its family.
+    """
+    return verdict(lambda: _families(answer))
+
+
+def check_scores(answer: object) -> Verdict:
+    """Check precision, recall and F1 of eight verdicts.
+
+    Args:
+        answer: A dictionary with "precision", "recall" and "F1"; two digits are enough.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: tasks#exercises
+
+    Example:
+        >>> check_scores(...)
+        Not yet. Nothing to check so far: fill in the three scores.
+    """
+    return verdict(lambda: _scores(answer))
+
+
+def check_pattern(answer: object) -> Verdict:
+    """Check a pattern for "make AMOUNT every PERIOD", used with ``re.search``.
+
+    Args:
+        answer: A string, or a compiled pattern.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: tasks#exercises
+
+    Example:
+        >>> check_pattern(...)
+        Not yet. Nothing to check so far: write the pattern as a string.
+    """
+    return verdict(lambda: _pattern(answer))
+
+
+def check_repair(answer: object) -> Verdict:
+    """Check a repaired spam filter on twelve messages.
+
+    Args:
+        answer: The learner's function of a text; it returns True for spam, else False.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: tasks#exercises
+
+    Example:
+        >>> check_repair(...)
+        Not yet. Nothing to check so far: return True or False for a message.
+    """
+    return verdict(lambda: _repair(answer))
+
+
+def check_names(answer: object) -> Verdict:
+    """Check a function that returns the token spans of all names in a text.
+
+    Args:
+        answer: The learner's function of a text; it returns pairs (start, end).
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: tasks#exercises
+
+    Example:
+        >>> check_names(...)
+        Not yet. Nothing to check so far: return a list of (start, end) spans.
+    """
+    return verdict(lambda: _names(answer))
+
+
+def _families(answer: object) -> str:
+    todo = "give each task its family."
+    started(answer, todo)
+    if not isinstance(answer, dict):
+        raise Wrong("Answer with a dictionary from each task to its family.")
+    if all(family is ... or family is None for family in answer.values()):
+        started(None, todo)
+    for task, family in FAMILIES.items():
+        if task not in answer:
+            raise Wrong(f"The task “{task}” is missing: leave the keys as they are.")
+        yours = answer[task]
+        if yours is ... or yours is None:
+            raise Wrong(f"“{task}” has no family yet.")
+        words = yours.lower().split() if isinstance(yours, str) else [""]
+        if not words or words[-1] not in OUTPUTS:
+            names = ", ".join(OUTPUTS)
+            raise Wrong(f"{yours!r} is not one of the five families: {names}.")
+        if words[-1] != family:
+            raise Wrong(f"“{task}” is not {words[-1]}. Ask what comes out: "
+                        f"{words[-1]} gives {OUTPUTS[words[-1]]}.")  # fmt: skip
+    return "All ten: the output names the family."
+
+
+def _scores(answer: object) -> str:
+    todo = "fill in the three scores."
+    started(answer, todo)
+    if not isinstance(answer, dict) or set(answer) != set(SCORES):
+        raise Wrong('Answer with a dictionary that has the keys "precision", "recall" and "F1".')
+    for value in answer.values():
+        started(value, todo)
+    found = {name: _share(name, value) for name, value in answer.items()}
+    right = {name: abs(found[name] - score) <= 0.005 for name, score in SCORES.items()}
+    if all(right.values()):
+        return "TP = 2, FP = 1, FN = 2; the three true negatives appear in no score."
+    if not right["precision"] and abs(found["precision"] - found["recall"]) > 0.01:
+        swapped = abs(found["precision"] - SCORES["recall"]) <= 0.005
+        if swapped and abs(found["recall"] - SCORES["precision"]) <= 0.005:
+            raise Wrong("Precision and recall have changed places: precision asks about what was "
+                        "called spam, recall about what is spam.")  # fmt: skip
+    if right["precision"] and right["recall"]:
+        mean = (SCORES["precision"] + SCORES["recall"]) / 2
+        plain = " That is the plain mean of the two." if abs(found["F1"] - mean) <= 0.005 else ""
+        raise Wrong(f"Precision and recall are right, F1 is not {found['F1']:.4g}.{plain}")
+    if any(abs(value - 5 / 8) <= 0.004 for name, value in found.items() if not right[name]):
+        raise Wrong("5/8 is the accuracy, the share of right verdicts. True negatives count in "
+                    "no other score.")  # fmt: skip
+    wrong = next(name for name in SCORES if not right[name])
+    asks = {"precision": "3 were called spam; how many of them are?",
+            "recall": "4 are spam; how many of them were called so?",
+            "F1": "2 TP / (2 TP + FP + FN)."}  # fmt: skip
+    raise Wrong(f"The {wrong} is not {found[wrong]:.4g}: {asks[wrong]}")
+
+
+def _share(name: str, value: object) -> float:
+    value = value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise Wrong(f"The {name} should be a number; you gave {value!r}.")
+    if not 0 <= value <= 1:
+        raise Wrong(f"The {name} is a share, from 0 to 1; you gave {float(value):.4g}.")
+    return float(value)
+
+
+def _pattern(answer: object) -> str:
+    started(answer, "write the pattern as a string.")
+    if not isinstance(answer, str | re.Pattern):
+        raise Wrong(f"The pattern should be a string; you gave {answer!r}.")
+    try:
+        pattern = re.compile(answer)
+    except re.error as error:
+        raise Wrong(f"Python cannot read the pattern: {error}.") from None
+    if not isinstance(pattern.pattern, str):
+        raise Wrong("The pattern should be for text, not for bytes.")
+    for text, wanted, advice in PATTERN_CASES:
+        if (pattern.search(text) is not None) != wanted:
+            verb = "should be found, and is not" if wanted else "is found, and should not be"
+            raise Wrong(f"{text!r} {verb}. {advice}")
+    return f"It finds what it should in {len(PATTERN_CASES)} texts, and nothing else."
+
+
+def _repair(function: object) -> str:
+    for text, spam, advice in REPAIR_CASES:
+        yours = call(function, text, what="return True or False for a message.")
+        if isinstance(yours, Tensor):
+            yours = yours.tolist()
+        if not isinstance(yours, bool | np.bool_):
+            raise Wrong(f"For {text!r} you returned {yours!r}: a function that says -> bool should "
+                        "return True or False.")  # fmt: skip
+        if bool(yours) != spam:
+            called = "ham" if spam else "spam"
+            raise Wrong(f"You call {text!r} {called}. {advice}")
+    return "All twelve messages, and nothing but True and False."
+
+
+def _names(function: object) -> str:
+    rng = random.Random(1)
+    words = ["Ada", "Lovelace", "Zoë", "met", "the", "in", "Rome", "O'Brien", "we"]
+    joints = [" ", " ", " ", " ", ", ", ". ", "? ", "\n", "! ", "-"]
+    made = ["".join(rng.choice(words) + rng.choice(joints) for _ in range(rng.randrange(2, 13)))
+            for _ in range(40)]  # fmt: skip
+    for text in [*NOTES, *made]:
+        found = call(function, text, what="return a list of (start, end) spans.")
+        _same_names(_pairs(found), name_spans(text), text)
+    return f"All names in {len(NOTES) + len(made)} notes."
+
+
+def name_spans(text: str) -> list[tuple[int, int]]:
+    """The spans that ``check_names`` wants: runs of capitalised words, sentence openers left out.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        Slices of word tokens, in order.
+
+    Chapter: tasks#exercises
+
+    Example:
+        >>> name_spans("Ask Ada Lovelace. Grace knows Alan.")
+        [(1, 3), (5, 6)]
+    """
+    offsets = token_offsets(text)
+    ends = [0, *(end for _, end in offsets)]
+    gaps = [text[ends[i] : start] for i, (start, _) in enumerate(offsets)]
+    is_name = [
+        text[start].isupper() and i > 0 and not re.search(r"[.?!]", gaps[i])
+        for i, (start, _) in enumerate(offsets)
+    ]
+    starts = [
+        i for i, name in enumerate(is_name) if name and not (is_name[i - 1] and gaps[i].isspace())
+    ]
+    spans = []
+    for start in starts:
+        end = start + 1
+        while end < len(offsets) and is_name[end] and end not in starts:
+            end += 1
+        spans.append((start, end))
+    return spans
+
+
+def _pairs(found: object) -> list[tuple[int, int]]:
+    if isinstance(found, Tensor | np.ndarray):
+        found = found.tolist()
+    if isinstance(found, str | dict) or not hasattr(found, "__iter__"):
+        raise Wrong(f"Return a list of (start, end) spans; you returned {found!r}.")
+    pairs = []
+    for span in found:
+        whole = isinstance(span, tuple | list) and all(isinstance(i, Integral) for i in span)
+        if not whole or len(span) != 2:
+            raise Wrong(f"Each span should be a pair of token numbers; one of yours is {span!r}.")
+        pairs.append((int(span[0]), int(span[1])))
+    return pairs
+
+
+def _same_names(yours: list[tuple[int, int]], wanted: list[tuple[int, int]], text: str) -> None:
+    if yours == wanted:
+        return
+    offsets = token_offsets(text)
+    case = f"In {text!r}"
+    if yours == [(offsets[i][0], offsets[j - 1][1]) for i, j in wanted]:
+        raise Wrong(f"{case} you counted characters; count tokens.")
+    if yours == [(i, j - 1) for i, j in wanted]:
+        raise Wrong(f"{case} your ends are one too small: the end is not included.")
+    if sorted(yours) == wanted:
+        raise Wrong(f"{case} give the spans in the order of the text.")
+    inside = [i for start, end in yours for i in range(start, end)]
+    if yours == [(i, i + 1) for start, end in wanted for i in range(start, end)]:
+        raise Wrong(f"{case} two words of one name belong into one span.")
+    if inside == [i for start, end in wanted for i in range(start, end)]:
+        raise Wrong(f"{case} your spans run on across a sign: only white space joins two names.")
+    words = [text[start:end] for start, end in offsets]
+    for span in yours:
+        if span not in wanted:
+            said = " ".join(words[span[0] : span[1]])
+            raise Wrong(f"{case} the span {span}, {said!r}, is not a name by the rule. Does it "
+                        "open a sentence? Does every word begin with a capital?")  # fmt: skip
+    missing = next(span for span in wanted if span not in yours)
+    raise Wrong(f"{case} the name {' '.join(words[missing[0] : missing[1]])!r}, span {missing}, "
+                "is missing.")  # fmt: skip
