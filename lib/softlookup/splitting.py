@@ -50,7 +50,7 @@ def split_chunks(text: str, pattern: str = GPT4_PATTERN) -> list[str]:
     require_writable(text)
     chunks = [chunk for chunk in compiled(pattern).findall(text) if chunk]
     if sum(map(len, chunks)) != len(text):
-        _refuse_gap(text, chunks)
+        _refuse_gap(text, pattern)
     return chunks
 
 
@@ -107,12 +107,12 @@ def require_writable(text: str) -> None:
         require(False, rule, position=error.start, character=text[error.start])
 
 
-def _refuse_gap(text: str, chunks: list[str]) -> None:
+def _refuse_gap(text: str, pattern: str) -> None:
     """Say where the first part stands that no chunk covers."""
-    start = 0
-    for chunk in chunks:
-        if not text.startswith(chunk, start):
+    end = 0
+    for match in compiled(pattern).finditer(text):
+        if match.start() > end:
             break
-        start += len(chunk)
+        end = match.end()
     rule = "pattern must match every part of the text"
-    require(False, rule, position=start, passed_over=text[start : start + 20])
+    require(False, rule, position=end, passed_over=text[end : end + 20])
