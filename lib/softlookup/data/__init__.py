@@ -17,6 +17,7 @@ from softlookup.data.names import (
     tagged_sentences,
 )
 from softlookup.data.prose import english_prose, python_code
+from softlookup.data.pretrained import PRETRAINED_FILE, pretrained_vectors
 from softlookup.data.public import multi30k, sms_spam, tiny_shakespeare
 from softlookup.data.sources import SOURCES, RemoteFile, Source
 
@@ -26,6 +27,7 @@ __all__ = [
     "GRAMMAR_SENSES",
     "GRAMMAR_SYNONYMS",
     "KINDS",
+    "PRETRAINED_FILE",
     "LECTURE_SENTENCES",
     "NAME_PARTS",
     "PERSON_OR_PLACE",
@@ -41,6 +43,7 @@ __all__ = [
     "planted_senses",
     "planted_sentences",
     "planted_words",
+    "pretrained_vectors",
     "python_code",
     "sms_spam",
     "split",

@@ -7,21 +7,23 @@ from softlookup.word2vec.cbow import (
     next_word_probabilities,
     sample_next_words,
 )
-from softlookup.word2vec.loss import (
+from softlookup.word2vec.cbow_training import train_cbow
+from softlookup.word2vec.neighbours import (
+    cbow_examples,
+    context_pairs,
+    keep_probability,
+    noise_distribution,
+)
+from softlookup.word2vec.skip_gram import (
     negative_sampling_gradient,
     negative_sampling_loss,
     skip_gram_gradient,
     skip_gram_loss,
     skip_gram_probabilities,
 )
-from softlookup.word2vec.pairs import (
-    cbow_examples,
-    context_pairs,
-    keep_probability,
-    noise_distribution,
-)
+from softlookup.word2vec.skip_gram_training import train_word2vec
 from softlookup.word2vec.storage import load_word2vec, load_word2vec_text, save_word2vec
-from softlookup.word2vec.training import Word2Vec, train_cbow, train_word2vec
+from softlookup.word2vec.two_tables import Word2Vec
 
 __all__ = [
     "Word2Vec",

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from softlookup.checks import require
-from softlookup.word2vec.inputs import _require_ids, _require_table
+from softlookup.word2vec.input_checks import _require_ids, _require_table
 
 
 def analogy(

@@ -6,8 +6,8 @@ from torch import Tensor
 
 from softlookup.checks import require, require_int
 from softlookup.ops import cross_entropy, softmax
-from softlookup.word2vec.inputs import _require_ids, _require_tables
-from softlookup.word2vec.pairs import _require_text
+from softlookup.word2vec.input_checks import _require_ids, _require_tables
+from softlookup.word2vec.neighbours import _require_text
 
 
 def cbow_probabilities(

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from softlookup.checks import require, require_int
 from softlookup.text import Vocabulary
-from softlookup.word2vec.training import Word2Vec
+from softlookup.word2vec.two_tables import Word2Vec
 
 FORMAT = "softlookup.word2vec"
 VERSION = "1"

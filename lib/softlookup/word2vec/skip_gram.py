@@ -5,8 +5,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from softlookup.checks import require
-from softlookup.ops import cross_entropy, sigmoid, softmax
-from softlookup.word2vec.inputs import _require_ids, _require_pairs, _require_tables
+from softlookup.ops import cross_entropy, softmax
+from softlookup.word2vec.input_checks import _require_ids, _require_pairs, _require_tables
 
 
 def skip_gram_probabilities(
@@ -219,7 +219,7 @@ def _surprise(scores: Tensor, words: Tensor) -> Tensor:
 
 def _errors(scores: Tensor, words: Tensor) -> Tensor:
     """Probability less truth; the first word of each row is the true one."""
-    errors = sigmoid(scores)
+    errors = torch.sigmoid(scores)  # twice as fast as ours, whose gradient nobody needs here
     errors[:, 0] -= 1
     errors[:, 1:].masked_fill_(words[:, 1:] == words[:, :1], 0)
     return errors

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor
 
 from softlookup.checks import require, require_int
-from softlookup.word2vec.inputs import _require_ids
+from softlookup.word2vec.input_checks import _require_ids
 
 
 def context_pairs(ids: Int[Tensor, "n"], window: int) -> Int[Tensor, "pairs 2"]:
