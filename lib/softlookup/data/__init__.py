@@ -16,8 +16,8 @@ from softlookup.data.names import (
     TaggedSentence,
     tagged_sentences,
 )
-from softlookup.data.prose import english_prose, python_code
 from softlookup.data.pretrained import PRETRAINED_FILE, pretrained_vectors
+from softlookup.data.prose import english_prose, python_code
 from softlookup.data.public import multi30k, sms_spam, tiny_shakespeare
 from softlookup.data.sources import SOURCES, RemoteFile, Source
 
@@ -27,10 +27,10 @@ __all__ = [
     "GRAMMAR_SENSES",
     "GRAMMAR_SYNONYMS",
     "KINDS",
-    "PRETRAINED_FILE",
     "LECTURE_SENTENCES",
     "NAME_PARTS",
     "PERSON_OR_PLACE",
+    "PRETRAINED_FILE",
     "SOURCES",
     "Message",
     "RemoteFile",
