@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
@@ -209,7 +209,8 @@ class BytePairTokenizer:
         require(not missing, f"{name} must be complete", missing=missing)
         lists = isinstance(data["merges"], list) and isinstance(data["special_tokens"], list)
         require(lists, f"merges and special_tokens of {name} must be lists")
-        return cls(data["merges"], pattern=data["pattern"], special_tokens=data["special_tokens"])
+        merges = [tuple(pair) if isinstance(pair, list) else pair for pair in data["merges"]]
+        return cls(merges, pattern=data["pattern"], special_tokens=data["special_tokens"])
 
     def __len__(self) -> int:
         return len(self.token_bytes)
@@ -254,7 +255,7 @@ def _checked_names(special_tokens: Iterable[str]) -> list[str]:
     return names
 
 
-def _checked_pair(k: int, pair: Sequence[int]) -> Pair:
+def _checked_pair(k: int, pair: object) -> Pair:
     is_pair = isinstance(pair, list | tuple) and len(pair) == 2
     fits = is_pair and all(type(id_) is int and 0 <= id_ < BYTES + k for id_ in pair)
     require(fits, f"merge {k} must be a pair of ids from 0 to {BYTES + k - 1}", merge=pair)

@@ -194,7 +194,7 @@ def _seeds(words: Mapping[str, int], max_length: int, limit: int, unknown: str) 
     return _normalised({piece: counts[piece] for piece in [*singles, *longer[:limit]]})
 
 
-def _normalised(counts: Mapping[str, float]) -> dict[str, float]:
+def _normalised(counts: Mapping[str, int | float]) -> dict[str, float]:
     """The M-step of EM: the logarithm of each piece's share of all counts."""
     floored = {piece: max(count, LEAST_COUNT) for piece, count in counts.items()}
     total = math.fsum(floored.values())
