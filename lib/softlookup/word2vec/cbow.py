@@ -7,7 +7,6 @@ from torch import Tensor
 from softlookup.checks import require, require_int
 from softlookup.ops import cross_entropy, softmax
 from softlookup.word2vec.input_checks import _require_ids, _require_tables
-from softlookup.word2vec.neighbours import _require_text
 
 
 def cbow_probabilities(
@@ -114,8 +113,7 @@ def next_word_probabilities(
         tensor([[0.1000, 0.9000],
                 [0.2500, 0.7500]])
     """
-    _require_text(ids)
-    require_int(1, window=window)
+    _require_next_word(U, U_context, ids, window)
     places = torch.arange(len(ids))[:, None] - torch.arange(window).flip(0)
     contexts = ids[places.clamp(min=0)] if len(ids) else places
     return cbow_probabilities(U, U_context, contexts, places >= 0)
@@ -154,13 +152,21 @@ def sample_next_words(
         >>> sample_next_words(U, U_context, start, 1, 3, generator=generator)
         tensor([1, 1, 1, 1])
     """
+    _require_next_word(U, U_context, ids, window)
     require_int(0, n_words=n_words)
-    require(ids.ndim == 1 and len(ids) > 0, "ids must hold at least one word", ids=ids)
+    require(len(ids) > 0, "ids must hold at least one word", ids=ids)
     for _ in range(n_words):
         probabilities = next_word_probabilities(U, U_context, ids[-window:], window)[-1]
         drawn = torch.multinomial(probabilities, 1, generator=generator)
         ids = torch.cat((ids, drawn.to(ids.dtype)))
     return ids
+
+
+def _require_next_word(U: Tensor, U_context: Tensor, ids: Tensor, window: int) -> None:
+    _require_tables(U, U_context)
+    require(ids.ndim == 1, "ids must be one row of word ids", ids=ids)
+    _require_ids(len(U), ids=ids)
+    require_int(1, window=window)
 
 
 def _cbow_scores(U: Tensor, U_context: Tensor, contexts: Tensor, mask: Tensor) -> Tensor:

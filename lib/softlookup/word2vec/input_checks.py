@@ -27,12 +27,18 @@ def _require_table(table: Tensor) -> None:
 
 def _require_ids(vocab_size: int, **ids: Tensor) -> None:
     """Whole numbers from 0 to ``vocab_size`` - 1."""
+    _require_integers(**ids)
     for name, tensor in ids.items():
-        is_integer = not (tensor.is_floating_point() or tensor.dtype == torch.bool)
-        require(is_integer, f"{name} must hold integers", dtype=tensor.dtype)
         wrong = tensor[(tensor < 0) | (tensor >= vocab_size)].flatten().tolist()
         rule = f"{name} must be word ids from 0 to {vocab_size - 1}"
         require(not wrong, rule, wrong=wrong[:5])
+
+
+def _require_integers(**tensors: Tensor) -> None:
+    """Whole numbers, no truth values among them."""
+    for name, tensor in tensors.items():
+        is_integer = not (tensor.is_floating_point() or tensor.dtype == torch.bool)
+        require(is_integer, f"{name} must hold integers", dtype=tensor.dtype)
 
 
 def _require_pairs(vocab_size: int, centres: Tensor, contexts: Tensor) -> None:

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor
 
 from softlookup.checks import require, require_int
-from softlookup.word2vec.input_checks import _require_ids
+from softlookup.word2vec.input_checks import _require_integers
 
 
 def context_pairs(ids: Int[Tensor, "n"], window: int) -> Int[Tensor, "pairs 2"]:
@@ -169,7 +169,9 @@ def _neighbours(sentence: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
 
 def _require_text(ids: Tensor) -> None:
     require(ids.ndim == 1, "ids must be one row of word ids", ids=ids)
-    _require_ids(torch.iinfo(torch.int64).max, ids=ids)
+    _require_integers(ids=ids)
+    wrong = ids[ids < 0].tolist()
+    require(not wrong, "ids must be at least 0", wrong=wrong[:5])
 
 
 def _require_counts(counts: Tensor) -> None:
