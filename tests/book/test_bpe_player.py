@@ -5,6 +5,7 @@ The page is built from the object's text/html alone and opened as a file, so not
 
 import random
 import sys
+from itertools import pairwise
 
 import pytest
 import regex
@@ -140,7 +141,7 @@ def test_learned_merges_are_the_librarys(maths):
         assert list(zip(pairs, course["counts"], strict=True)) == expected, repr(text)
         lengths = course["lengths"]
         assert lengths[0] == len(text.encode())
-        saved = [a - b for a, b in zip(lengths, lengths[1:], strict=False)]
+        saved = [before - after for before, after in pairwise(lengths)]
         assert saved == course["counts"]  # each join saves one token
 
 

@@ -7,6 +7,7 @@ from softlookup.show.figure import show_figure
 from softlookup.show.interactive import Interactive
 from softlookup.show.matrix_microscope import MatrixMicroscope
 from softlookup.show.patch_cutter import PatchCutter
+from softlookup.show.points import arrows, scatter_groups
 from softlookup.show.query_bars import QueryBars
 from softlookup.show.referent_switch import ReferentSwitch
 from softlookup.show.rule_lights import RuleLights
@@ -16,6 +17,7 @@ from softlookup.show.similarity_plane import SimilarityPlane
 from softlookup.show.source import show_source
 from softlookup.show.table import format_number, show_table
 from softlookup.show.tfidf_bench import TfidfBench
+from softlookup.show.token_draw import merge_tree, token_rows
 from softlookup.show.word2vec_stepper import Word2VecStepper
 
 __all__ = [
@@ -29,9 +31,12 @@ __all__ = [
     "SimilarityPlane",
     "TfidfBench",
     "Word2VecStepper",
+    "arrows",
     "bars",
     "format_number",
     "heatmap",
+    "merge_tree",
+    "scatter_groups",
     "setup",
     "show_book_map",
     "show_figure",
@@ -39,4 +44,5 @@ __all__ = [
     "show_source",
     "show_spans",
     "show_table",
+    "token_rows",
 ]

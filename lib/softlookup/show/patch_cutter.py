@@ -62,7 +62,7 @@ class PatchCutter(Interactive):
 def _require_image(image: Tensor, size: int) -> None:
     shape = image.ndim == 3 and image.shape[0] in (1, 3) and image.numel() > 0
     require(shape, "image must have the axes channels (1 or 3), height, width", image=image)
-    channels, height, width = image.shape
+    height, width = image.shape[1:]
     small = max(height, width) <= _MOST_PIXELS
     require(small, f"image must have at most {_MOST_PIXELS} pixels a side", image=image)
     require_float(image=image)

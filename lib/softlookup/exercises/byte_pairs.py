@@ -1,0 +1,213 @@
+"""Checks of chapter 6 on byte-pair encoding: one merge, and encoding by rank."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from softlookup.data import messages
+from softlookup.exercises.verdict import Verdict, Wrong, call, started, verdict
+from softlookup.tokenization import BytePairTokenizer, split_chunks
+
+Merges = list[tuple[str, str]]
+
+MERGE_TEXTS = (
+    "the best gradient descent method is still grad student descent",
+    "aaab aaab aab",
+    "to be or not to be, that is it",
+)
+N_CHUNKS = 400
+
+
+def check_merge(answer: object) -> Verdict:
+    """Check a function of (chunks) that returns the most frequent pair and the chunks after it.
+
+    Args:
+        answer: The learner's function; a chunk is a list of tokens, a token a string.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: tokenization#exercises
+
+    Example:
+        >>> check_merge(...)
+        Not yet. Nothing to check so far: return the best pair and the new chunks.
+    """
+    return verdict(lambda: _merge(answer))
+
+
+def check_encode(answer: object) -> Verdict:
+    """Check a function of (chunk, merges) that encodes by rank, as the library does.
+
+    Args:
+        answer: The learner's function; a merge is a pair of strings, the result a list of strings.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: tokenization#exercises
+
+    Example:
+        >>> check_encode(...)
+        Not yet. Nothing to check so far: return the tokens of the chunk.
+    """
+    return verdict(lambda: _encode(answer))
+
+
+def _merge(function: object) -> str:
+    for text in MERGE_TEXTS:
+        chunks = [list(chunk) for chunk in split_chunks(text)]
+        for _ in range(5):
+            copy = [list(chunk) for chunk in chunks]
+            found = call(function, copy, what="return the best pair and the new chunks.")
+            if not isinstance(found, tuple | list) or len(found) != 2:
+                raise Wrong("Return two things: the best pair and the new chunks.")
+            best = _best_pair(chunks)
+            _same_pair(found[0], best, chunks)
+            merged = [_joined(chunk, best) for chunk in chunks]
+            _same_chunks(found[1], merged, chunks, best)
+            chunks = merged
+    return "Five merges on each of three texts; on the ten words: e+n, en+t, e+s, t+h, _+g."
+
+
+def _counts(chunks: list[list[str]]) -> Counter:
+    return Counter(pair for chunk in chunks for pair in pairwise(chunk))
+
+
+def _best_pair(chunks: list[list[str]]) -> tuple[str, str]:
+    counts = _counts(chunks)
+    return max(counts, key=counts.get)
+
+
+def _joined(chunk: Sequence[str], pair: tuple[str, str]) -> list[str]:
+    tokens: list[str] = []
+    for token in chunk:
+        if tokens and (tokens[-1], token) == pair:
+            tokens[-1] += token
+        else:
+            tokens.append(token)
+    return tokens
+
+
+def _same_pair(found: object, best: tuple[str, str], chunks: list[list[str]]) -> None:
+    started(found, "return the best pair and the new chunks.")
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise Wrong(f"The pair should be two tokens, such as {best!r}; yours is {found!r}.")
+    yours, counts = tuple(found), _counts(chunks)
+    if yours == best:
+        return
+    across = Counter(pairwise(token for chunk in chunks for token in chunk))
+    if yours not in counts and yours in across:
+        raise Wrong(f"{yours!r} reaches from one chunk into the next: count pairs within a chunk.")
+    if counts[yours] == counts[best]:
+        raise Wrong(f"{yours!r} occurs {counts[yours]} times, but so does {best!r}, which stands "
+                    "earlier in the text: of equals, take the first.")  # fmt: skip
+    raise Wrong(f"{best!r} occurs {counts[best]} times, your {yours!r} {counts[yours]} times.")
+
+
+def _same_chunks(
+    found: object, merged: list[list[str]], before: list[list[str]], pair: tuple[str, str]
+) -> None:
+    try:
+        yours = [list(chunk) for chunk in found]
+    except TypeError:
+        raise Wrong("The new chunks should be a list of lists of tokens.") from None
+    if yours == merged:
+        return
+    if yours == before:
+        raise Wrong("The pair is right, but the chunks are as they were: join it everywhere.")
+    if len(yours) != len(merged):
+        raise Wrong(f"There are {len(merged)} chunks; you returned {len(yours)}.")
+    place = next(k for k, chunk in enumerate(merged) if yours[k] != chunk)
+    if "".join(map(str, yours[place])) != "".join(merged[place]):
+        raise Wrong(f"Letters got lost or doubled: {merged[place]} has become {yours[place]}.")
+    raise Wrong(f"With {pair!r} joined, {before[place]} becomes {merged[place]}; yours is "
+                f"{yours[place]}. Walk from left to right, and join every occurrence.")  # fmt: skip
+
+
+def _encode(function: object) -> str:
+    for chunk, merges in _encode_cases():
+        yours = call(function, chunk, list(merges), what="return the tokens of the chunk.")
+        if isinstance(yours, str):
+            raise Wrong(f"Return a list of tokens; you returned the string {yours!r}.")
+        try:
+            tokens = list(yours)
+        except TypeError:
+            raise Wrong(f"Return a list of tokens; you returned {yours!r}.") from None
+        if tokens != (expected := _by_rank(chunk, merges)):
+            raise Wrong(_encode_advice(tokens, expected, chunk, merges))
+    return f"The library's tokens on all {N_CHUNKS} chunks."
+
+
+def _encode_cases() -> list[tuple[str, Merges]]:
+    """Chunks of the messages, and made-up ones of two letters, each with learned merges."""
+    draw = random.Random(6)
+    texts = [message.text for message in messages()]
+    chunks = sorted({chunk for text in texts for chunk in split_chunks(text)})
+    real = _merges_of(BytePairTokenizer.train(texts, 656))
+    cases = [(" the", real), *((chunk, real) for chunk in draw.sample(chunks, 299))]
+    made = ["".join(draw.choices("aab", k=draw.randrange(1, 12))) for _ in range(100)]
+    letters = _merges_of(BytePairTokenizer.train(made, 268))
+    return cases + [(chunk, letters) for chunk in made]
+
+
+def _merges_of(tokenizer: BytePairTokenizer) -> Merges:
+    names = [part.decode(errors="replace") for part in tokenizer.token_bytes]
+    return [(names[left], names[right]) for left, right in tokenizer.merges]
+
+
+def _by_rank(chunk: str, merges: Merges) -> list[str]:
+    ranks = {pair: rank for rank, pair in enumerate(merges)}
+    tokens = list(chunk)
+    while possible := [ranks[pair] for pair in pairwise(tokens) if pair in ranks]:
+        tokens = _joined(tokens, merges[min(possible)])
+    return tokens
+
+
+def _as_found(chunk: str, merges: Merges) -> list[str]:
+    known, tokens, i = set(merges), list(chunk), 0
+    while i < len(tokens) - 1:
+        if (tokens[i], tokens[i + 1]) in known:
+            tokens[i : i + 2] = [tokens[i] + tokens[i + 1]]
+            i = -1
+        i += 1
+    return tokens
+
+
+def _longest_first(chunk: str, merges: Merges) -> list[str]:
+    known, tokens = {left + right for left, right in merges}, []
+    while chunk:
+        ends = (end for end in range(len(chunk), 1, -1) if chunk[:end] in known)
+        end = next(ends, 1)
+        tokens.append(chunk[:end])
+        chunk = chunk[end:]
+    return tokens
+
+
+def _by_order(chunk: str, merges: Merges) -> list[str]:
+    tokens = list(chunk)
+    for pair in merges:
+        tokens = _joined(tokens, pair)
+    return tokens
+
+
+SHORTCUTS: dict[str, Callable[[str, Merges], list[str]]] = {
+    "You join the first pair that has a merge, from left to right. The earliest merge goes first, "
+    "wherever it stands.": _as_found,
+    "You take the longest known token from the left, as WordPiece does. Repeat the merges "
+    "instead.": _longest_first,
+    "You apply the merges from the last learned to the first.":
+        lambda chunk, merges: _by_order(chunk, merges[::-1]),
+    "Nothing was joined.": lambda chunk, merges: list(chunk),
+}  # fmt: skip
+
+
+def _encode_advice(tokens: list, expected: list[str], chunk: str, merges: Merges) -> str:
+    case = f"{chunk!r} becomes {expected}; yours is {tokens}."
+    if "".join(map(str, tokens)) != chunk:
+        return f"{case} Your tokens do not join to the chunk."
+    for advice, shortcut in SHORTCUTS.items():
+        if tokens == shortcut(chunk, merges):
+            return f"{case} {advice}"
+    return f"{case} Is each merge applied at all its places, from left to right?"
