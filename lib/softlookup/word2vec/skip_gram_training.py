@@ -137,11 +137,11 @@ class _Sampler:
 
     def negatives(self, n_pairs: int) -> Tensor:
         """Noise words, a row for each pair."""
-        shape = n_pairs, self.n_negatives
-        drawn = torch.multinomial(
-            self.noise, shape[0] * shape[1], replacement=True, generator=self.generator
-        )
-        return drawn.view(shape)
+        size = n_pairs * self.n_negatives
+        if size == 0:
+            return torch.zeros(0, self.n_negatives, dtype=torch.int64)
+        drawn = torch.multinomial(self.noise, size, replacement=True, generator=self.generator)
+        return drawn.view(n_pairs, self.n_negatives)
 
     def brakes(self, counts: Tensor) -> tuple[Tensor, Tensor]:
         """For each word of either table, by how much to lower its rate: 1 for most words."""

@@ -58,7 +58,7 @@ def _after(
         after_epoch(epoch + 1, torch.cat(losses).mean().item(), model)
 
 
-def _require_rates(first: float, last: float) -> None:
+def _require_rates(first: int | float, last: int | float) -> None:
     rule = "learning_rate must be positive and finite, and last_learning_rate from 0 to it"
     in_order = 0 < first < float("inf") and 0 <= last <= first
     require(in_order, rule, learning_rate=first, last_learning_rate=last)
