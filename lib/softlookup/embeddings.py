@@ -7,9 +7,10 @@ from jaxtyping import Float, Int, Real
 from torch import Tensor
 
 from softlookup.checks import require, require_choice, require_float, require_int
-from softlookup.ops import cosine_similarity
+from softlookup.ops import unit_vectors
 
 MEASURES = ("cosine", "dot", "euclidean")
+EXACT = "donot_use_mm_for_euclid_dist"  # xx - 2xy + yy would lose the digits of near neighbours
 
 
 def one_hot(
@@ -142,11 +143,10 @@ def similarity(
     rule = "x and y must be rows of the same dimension d, at least 1, with equal leading axes"
     require(fits, rule, x=x, y=y)
     if measure == "cosine":
-        return cosine_similarity(x.unsqueeze(-2), y.unsqueeze(-3))
+        return unit_vectors(x) @ unit_vectors(y).mT
     if measure == "dot":
         return x @ y.mT
-    difference = x.unsqueeze(-2) - y.unsqueeze(-3)  # exact for near neighbours, unlike x·x − 2x·y
-    return -torch.linalg.vector_norm(difference, dim=-1)
+    return -torch.cdist(x, y, compute_mode=EXACT)
 
 
 def nearest(

@@ -32,7 +32,7 @@ def similarity_graph(x: Float[Tensor, "n d"], *, width: float) -> Float[Tensor, 
     require(is_matrix, "x must be a matrix with one point a row", x=x)
     require(bool(x.isfinite().all()), "x must hold finite numbers", x=x)
     require(0 < width < torch.inf, "width must be positive and finite", width=width)
-    distances = torch.linalg.vector_norm(x.unsqueeze(1) - x.unsqueeze(0), dim=-1)
+    distances = torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist")
     weights = torch.exp(-(distances / width).square() / 2)
     return weights.fill_diagonal_(0.0)
 

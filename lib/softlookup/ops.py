@@ -155,7 +155,36 @@ def cosine_similarity(
     _require_entries(x=x, y=y)
     rule = "x and y must have the same last dimension d, and leading axes that broadcast"
     require(x.shape[-1] == y.shape[-1] and _broadcast(x.shape, y.shape), rule, x=x, y=y)
-    return (_unit(x) * _unit(y)).sum(dim=-1)
+    return (unit_vectors(x) * unit_vectors(y)).sum(dim=-1)
+
+
+def unit_vectors(x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
+    r"""Each vector at length 1, in its own direction: $x/\|x\|$.
+
+    The largest entry is divided out first, for the square of 1e200 is infinite.
+
+    Args:
+        x: One vector per row, finite.
+
+    Returns:
+        Vectors of length 1. A vector of zeros has no direction and stays as it is.
+
+    Raises:
+        ValueError: ``x`` is not floating-point, or has no last axis or an empty one.
+
+    Source: lecture 000, "Similarity". Chapter: embeddings#cosine-similarity.
+
+    Example:
+        >>> unit_vectors(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+        tensor([[0.6000, 0.8000],
+                [0.0000, 0.0000]])
+    """
+    require_float(x=x)
+    _require_entries(x=x)
+    largest = x.detach().abs().amax(dim=-1, keepdim=True)
+    x = x / torch.where(largest == 0, 1.0, largest)
+    length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return x / torch.where(length == 0, 1.0, length)
 
 
 def entropy(weights: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
@@ -206,14 +235,6 @@ def cross_entropy(
     _require_targets(scores, targets)
     score_of_target = scores.gather(-1, targets.long().unsqueeze(-1)).squeeze(-1)
     return (torch.logsumexp(scores, dim=-1) - score_of_target).mean()
-
-
-def _unit(x: Tensor) -> Tensor:
-    """Each row at length 1. Its largest entry is divided out first: the square of 1e200 is inf."""
-    largest = x.detach().abs().amax(dim=-1, keepdim=True)
-    x = x / torch.where(largest == 0, 1.0, largest)
-    length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    return x / torch.where(length == 0, 1.0, length)
 
 
 def _broadcast(*shapes: tuple[int, ...]) -> bool:

@@ -14,6 +14,7 @@ from softlookup.ops import (
     sigmoid,
     softmax,
     softmax_jacobian,
+    unit_vectors,
 )
 
 
@@ -219,6 +220,33 @@ def test_sigmoid_keeps_its_relative_precision_where_it_is_tiny():
 def test_sigmoid_refuses_integers():
     with pytest.raises(ValueError, match=r"x must hold floating-point numbers; got dtype="):
         sigmoid(torch.tensor([1, 2]))
+
+
+# unit_vectors
+
+
+def test_unit_vectors_have_length_one_and_keep_their_direction(generator):
+    x = random(3, 2, 5, generator=generator)
+    unit = unit_vectors(x)
+    assert_close(unit.norm(dim=-1), torch.ones(3, 2, dtype=torch.float64))
+    assert_close(unit * x.norm(dim=-1, keepdim=True), x)
+
+
+def test_unit_vectors_of_zeros_and_of_extremes():
+    x = tensor([[0.0, 0.0], [3e200, 4e200], [3e-200, 4e-200], [0.0, -7.0]])
+    expected = tensor([[0.0, 0.0], [0.6, 0.8], [0.6, 0.8], [0.0, -1.0]])
+    assert_close(unit_vectors(x), expected)
+
+
+def test_unit_vectors_refuse_empty_rows():
+    with pytest.raises(ValueError, match="a row of x must have at least one entry"):
+        unit_vectors(torch.ones(2, 0))
+
+
+@pytest.mark.bad_input
+def test_unit_vectors_refuse_integers():
+    with pytest.raises(ValueError, match="x must hold floating-point numbers"):
+        unit_vectors(torch.tensor([1, 2]))
 
 
 # cosine_similarity

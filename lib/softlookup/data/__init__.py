@@ -16,6 +16,7 @@ from softlookup.data.names import (
     TaggedSentence,
     tagged_sentences,
 )
+from softlookup.data.pictures import SCENE_WORDS, captioned_digits, planted_scenes
 from softlookup.data.pretrained import PRETRAINED_FILE, pretrained_vectors
 from softlookup.data.prose import english_prose, python_code
 from softlookup.data.public import multi30k, sms_spam, tiny_shakespeare
@@ -31,15 +32,18 @@ __all__ = [
     "NAME_PARTS",
     "PERSON_OR_PLACE",
     "PRETRAINED_FILE",
+    "SCENE_WORDS",
     "SOURCES",
     "Message",
     "RemoteFile",
     "SenseExample",
     "Source",
     "TaggedSentence",
+    "captioned_digits",
     "english_prose",
     "messages",
     "multi30k",
+    "planted_scenes",
     "planted_senses",
     "planted_sentences",
     "planted_words",
