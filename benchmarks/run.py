@@ -9,15 +9,14 @@ import math
 import multiprocessing
 import os
 import platform
-import statistics
-import time
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
+from timing import seconds
+from tokenization import tokenization_rows
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -53,18 +52,6 @@ def inputs(n: int) -> tuple[Tensor, Tensor, Tensor]:
     """The same random query, key and value for every peer."""
     generator = torch.Generator().manual_seed(n)
     return tuple(torch.randn(n, D_K, generator=generator) for _ in range(3))
-
-
-def seconds(functions: list[Callable[[], object]], budget: float = 1.0) -> list[float]:
-    """The median time of each function, measured in turns, so that a busy moment hits all alike."""
-    times = [[] for _ in functions]
-    end = time.perf_counter() + budget * len(functions)
-    while time.perf_counter() < end or len(times[0]) < 3:
-        for function, kept in zip(functions, times, strict=True):
-            start = time.perf_counter()
-            function()
-            kept.append(time.perf_counter() - start)
-    return [statistics.median(kept[1:]) for kept in times]  # the first call warms up
 
 
 def _peak_of(peer: str, n: int) -> float:
@@ -169,10 +156,11 @@ def main() -> None:
     heads += ["memory, to the loop", "memory, to the kernel", "library's MB"]
     first = table(heads, attention_rows())
     second = table(["text", "time, to scikit-learn"], [tf_idf_row()])
+    third = table(["tokens", "time, to tokenizers", "time, to a rescan"], tokenization_rows())
     stamp = (
         f"Measured on {datetime.date.today():%d %B %Y}: {machine()}, PyTorch {torch.__version__}."
     )
-    PAGE.write_text(f"{stamp}\n\n{first}\n\n{second}\n", encoding="utf-8")
+    PAGE.write_text(f"{stamp}\n\n{first}\n\n{second}\n\n{third}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
