@@ -48,10 +48,10 @@ def split_chunks(text: str, pattern: str = GPT4_PATTERN) -> list[str]:
         ['It', "'s", ' ', '202', '4', ',', ' isn', "'t", ' it', '?']
     """
     require_writable(text)
-    chunks = [chunk for chunk in compiled(pattern).findall(text) if chunk]
-    if sum(map(len, chunks)) != len(text):
+    chunks = compiled(pattern).findall(text)
+    if "".join(chunks) != text:
         _refuse_gap(text, pattern)
-    return chunks
+    return [chunk for chunk in chunks if chunk] if "" in chunks else chunks
 
 
 def compiled(pattern: str) -> regex.Pattern:

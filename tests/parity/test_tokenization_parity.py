@@ -16,14 +16,11 @@ from tiktoken_ext import openai_public
 from tokenizers import Regex, Tokenizer, decoders, pre_tokenizers
 from tokenizers import models as hf
 
+from softlookup.bpe import BytePairTokenizer
 from softlookup.data import english_prose, messages
-from softlookup.tokenization import (
-    GPT2_PATTERN,
-    GPT4_PATTERN,
-    BytePairTokenizer,
-    UnigramTokenizer,
-    WordPieceTokenizer,
-)
+from softlookup.splitting import GPT2_PATTERN, GPT4_PATTERN
+from softlookup.unigram import UnigramTokenizer
+from softlookup.wordpiece import WordPieceTokenizer
 
 N_STRINGS = 20_000
 PATTERNS = {"gpt2": GPT2_PATTERN, "gpt4": GPT4_PATTERN}

@@ -9,7 +9,8 @@ import time
 import pytest
 
 from softlookup import bpe
-from softlookup.tokenization import GPT2_PATTERN, GPT4_PATTERN, BytePairTokenizer
+from softlookup.bpe import BytePairTokenizer
+from softlookup.splitting import GPT2_PATTERN, GPT4_PATTERN
 
 WHOLE = r"(?s:.+)"
 TEXT = "the cat sat on the mat; the cat's hat is 1234 feet   tall\n\nthat is that"

@@ -6,8 +6,7 @@ from itertools import pairwise
 import pytest
 
 from softlookup.data import english_prose, messages
-from softlookup.tokenization import WordPieceTokenizer
-from softlookup.wordpiece import split_words
+from softlookup.wordpiece import WordPieceTokenizer, split_words
 
 
 def longest_first(word, pieces):
