@@ -3,6 +3,7 @@
 import re
 
 from bs4 import BeautifulSoup, NavigableString, Tag
+from bs4.dammit import EntitySubstitution
 from bs4.formatter import HTMLFormatter
 from sphinx.application import Sphinx
 
@@ -153,7 +154,8 @@ def mend(html: str) -> str:
     soup = BeautifulSoup(hidden, "html.parser")
     for step in STEPS:
         step(soup)
-    return show_opaque(soup.decode(formatter=AsWritten()), kept)
+    writer = AsWritten(entity_substitution=EntitySubstitution.substitute_xml)
+    return show_opaque(soup.decode(formatter=writer), kept)
 
 
 def page_contents(toc: str) -> str:
