@@ -20,7 +20,6 @@ PLANNED = {
     "tasks": 1,
     "embeddings": 3,
     "word2vec": 4,
-    "static_vectors": 5,
     "tokenization": 6,
     "language_models": 7,
     "recurrence": 8,

@@ -1,0 +1,97 @@
+"""Sentences as figures in Chromium: Persian runs from right to left, every label can be read."""
+
+import pytest
+import torch
+from conftest import DARK, LIGHT
+from site_checks import axe_faults, scroll_faults
+
+from softlookup.show import sentences, show_readings, show_spans
+
+TOKENS = ["یک", "لیوان", "شیر", "نوشیدم"]
+GLOSSES = ["one", "glass", "shir", "I-drank"]
+WEIGHTS = torch.tensor([[0.1, 0.4, 0.3, 0.2]])
+TEXTS = {"alt": "Shir reads the glass most", "caption": "A row.", "name": "fig-test-rtl"}
+
+
+class Shown:
+    """A figure that was displayed, as the fixture of the pages wants it."""
+
+    def __init__(self, page: str) -> None:
+        self.page = page
+
+    def html(self) -> str:
+        return self.page
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Runs a function of ``show`` and returns what it displayed."""
+    bundles = []
+    monkeypatch.setattr(sentences, "display", lambda bundle, raw: bundles.append(bundle))
+
+    def draw(function, *args, **options):
+        function(*args, **options)
+        return Shown(bundles[-1]["text/html"])
+
+    return draw
+
+
+@pytest.fixture
+def open_readings(open_figures, drawn):
+    def open_page(direction, **options):
+        figure = drawn(show_readings, TOKENS, WEIGHTS, [2], glosses=GLOSSES, lang="fa",
+                       direction=direction, **TEXTS)  # fmt: skip
+        return open_figures(figure, ready=".ss-readings", **options)
+
+    return open_page
+
+
+def lefts(page, selector):
+    return [box.bounding_box()["x"] for box in page.locator(selector).all()]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_persian_runs_from_right_to_left(open_readings, width):
+    page = open_readings("rtl", width=width)
+    for selector in "thead th", "tbody td":
+        places = lefts(page, selector)
+        assert len(places) == 4
+        assert places == sorted(places, reverse=True)
+    assert page.locator("tbody .ss-number").all_inner_texts() == ["0.10", "0.40", "0.30", "0.20"]
+    own = page.locator("td.ss-own")
+    assert own.inner_text() == "0.30"
+    head, cell = (page.locator(f"{part} >> nth=2") for part in ("thead th", "tbody td"))
+    assert abs(head.bounding_box()["x"] - cell.bounding_box()["x"]) < 1
+    first = page.locator("tbody th").bounding_box()["x"]
+    assert first > max(lefts(page, "tbody td"))  # the reader's name stands where reading begins
+
+
+def test_english_runs_from_left_to_right(open_readings):
+    places = lefts(open_readings("ltr"), "thead th")
+    assert places == sorted(places)
+
+
+def test_letters_join(open_readings):
+    page = open_readings("rtl")
+    widths = page.evaluate(
+        """() => { const bdi = document.querySelector('thead bdi[lang=fa]');
+          const width = (text) => { bdi.textContent = text;
+            return bdi.getBoundingClientRect().width; };
+          return [width('شیر'), width('ش\\u200cی\\u200cر')]; }"""
+    )
+    assert widths[0] < 0.9 * widths[1]  # joined letters are narrower than letters kept apart
+
+
+@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_accessible_and_within_the_page(open_figures, open_readings, drawn, style, width):
+    page = open_readings("rtl", style=style, width=width)
+    assert axe_faults(page) == []
+    assert scroll_faults(page) == []
+    tokens = ["Ada", "Low", "met", "Low", "in", "May", ",", "in", "Rome"]
+    spans = [(0, 2, "PERSON"), (3, 4, "PLACE"), (5, 6, "DATE"), (8, 9, "GPE")]
+    figure = drawn(show_spans, tokens, spans, **TEXTS)
+    page = open_figures(figure, ready=".ss-text", style=style, width=width)
+    assert axe_faults(page) == []
+    assert scroll_faults(page) == []
+    assert page.locator(".ss-flag").count() == 2
