@@ -69,6 +69,8 @@ class _Cell(nn.Module):
         self.W_hh = nn.Linear(d_hidden, self.n_maps * d_hidden)
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -(d_hidden**-0.5), d_hidden**-0.5)
+        for square in self.W_hh.weight.detach().split(d_hidden):
+            nn.init.orthogonal_(square)
 
     def forward(self, x: Float[Tensor, "*batch d_in"], state: State | None = None) -> State:
         r"""One step: from the input $x_t$ and the state before it to the state after it.
@@ -126,8 +128,9 @@ class _Cell(nn.Module):
 class RNNCell(_Cell):
     r"""The simple recurrent cell: $h_t = \tanh(W_{hh} h_{t-1} + W_{xh} x_t + b)$.
 
-    The bias $b$ is the sum of the two maps' biases, which are kept apart as in PyTorch. All numbers
-    start uniform in $\pm 1/\sqrt{d_\text{hidden}}$.
+    The bias $b$ is the sum of the two maps' biases, which are kept apart as in PyTorch. In every
+    cell the square matrices of ``W_hh`` start orthogonal, so that at first a state neither fades
+    nor grows, and all other numbers uniform in $\pm 1/\sqrt{d_\text{hidden}}$.
 
     Args:
         d_in: The width of an input.
