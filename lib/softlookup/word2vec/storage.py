@@ -150,7 +150,8 @@ def _vocabulary(text: str) -> Vocabulary:
     try:
         content = json.loads(text)
         unknown, tokens = content["unknown"], content["tokens"]
-        is_sound = isinstance(unknown, str | None) and all(isinstance(t, str) for t in tokens)
+        is_sound = isinstance(unknown, str | None) and isinstance(tokens, list)
+        is_sound = is_sound and all(isinstance(token, str) for token in tokens)
     except (ValueError, KeyError, TypeError):
         is_sound = False
     require(is_sound, "the file must hold a vocabulary", vocabulary=text[:80])
