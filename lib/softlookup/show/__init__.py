@@ -19,6 +19,7 @@ from softlookup.show.table import format_number, show_table
 from softlookup.show.tfidf_bench import TfidfBench
 from softlookup.show.token_draw import merge_tree, token_rows
 from softlookup.show.word2vec_stepper import Word2VecStepper
+from softlookup.show.word_map import word_map
 
 __all__ = [
     "BpePlayer",
@@ -44,5 +45,6 @@ __all__ = [
     "show_source",
     "show_spans",
     "show_table",
+    "word_map",
     "token_rows",
 ]
