@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
-from softlookup.checks import require_int
+from softlookup.checks import require, require_int
 
 BYTES = 256
 """The ids 0 to 255 are the bytes themselves; the first merge makes id 256."""
@@ -99,7 +99,7 @@ def learn_merges(chunks: Mapping[bytes, int], n_merges: int) -> list[Pair]:
         Pairs of ids; merge k, counted from 0, makes id 256 + k.
 
     Raises:
-        ValueError: ``n_merges`` is no integer of at least 0, or a count is none of at least 1.
+        ValueError: ``n_merges`` is no integer of at least 0, or a count is below 1.
 
     Source: Sennrich, Haddow and Birch 2016, section 3.2. Chapter: tokenization#byte-pair-encoding
 
@@ -108,7 +108,8 @@ def learn_merges(chunks: Mapping[bytes, int], n_merges: int) -> list[Pair]:
         [(119, 101), (256, 114)]
     """
     require_int(0, n_merges=n_merges)
-    require_int(1, **{f"chunks[{chunk!r}]": count for chunk, count in chunks.items()})
+    wrong = {chunk: count for chunk, count in chunks.items() if count < 1}
+    require(not wrong, "every chunk must occur at least once", wrong=wrong)
     row = _Row(chunks)
     weights = [n for chunk, n in chunks.items() for _ in range(len(chunk) + 1)]
 

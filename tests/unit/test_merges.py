@@ -103,7 +103,7 @@ def test_learn_stops_where_no_pair_is_left():
     ("chunks", "n_merges", "message"),
     [
         ({b"ab": 1}, -1, "n_merges must be an integer of at least 0; got n_merges=-1"),
-        ({b"ab": 0}, 1, r"chunks\[b'ab'\] must be an integer of at least 1"),
+        ({b"ab": 0}, 1, r"every chunk must occur at least once; got wrong=\{b'ab': 0\}"),
     ],
 )
 def test_learn_bad_input(chunks, n_merges, message):
