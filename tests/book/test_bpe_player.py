@@ -234,13 +234,13 @@ def test_the_line_tells_the_merge_its_count_and_the_next(open_figure):
     press(page, "Step")
     press(page, "Step")
     assert page.inner_text(".bp-line") == (
-        "Merge 1: en + t becomes ent, id 257; saves 4 tokens. Next: e + s, 3 times."
+        "en + t becomes ent, id 257; saves 4 tokens. Next: e + s, 3 times."
     )
     first = page.locator(".bp-list").first.locator("li").first.inner_text()
     assert first.split() == ["e", "+", "s", "3", "times"]
     page.locator("textarea").fill("aaa aaa")
     press(page, "Step")
-    assert "Merge 0: a + a becomes aa, id 256; saves 2 tokens." in page.inner_text(".bp-line")
+    assert "a + a becomes aa, id 256; saves 2 tokens." in page.inner_text(".bp-line")
 
 
 def test_a_readers_text_is_learned_from(open_figure):

@@ -160,7 +160,7 @@ def _fertility(function: object) -> str:
         expected = len(pieces) / words
         yours = call(function, list(pieces), what="return the number of tokens per word.")
         value = _number(yours, "The fertility")
-        if abs(value - expected) > 1e-6:
+        if not abs(value - expected) <= 1e-6:  # NaN is not close to anything
             raise Wrong(_fertility_advice(value, expected, pieces, words))
     return "14/9 = 1.556 on the lecture's sentence, and right on four others."
 

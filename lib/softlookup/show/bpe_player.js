@@ -83,8 +83,9 @@ class Player {
     const choice = (value, label) => el("label", { class: "sl-check" }, el("input", { type: "radio",
       name: "mode", value, "data-lm-suppress-shortcuts": "true",
       onchange: () => this.choose(value) }), label);
-    return el("fieldset", { class: "sl-field bp-modes", hidden: this.trained.length === 0 },
-      el("legend", null, "Merges"), choice("learn", "learned from this text"),
+    return el("div", { class: "bp-modes", role: "radiogroup", "aria-label": "Merges",
+      hidden: this.trained.length === 0 }, el("span", { class: "sl-label" }, "Merges:"),
+      choice("learn", "learned from this text"),
       choice("trained", `learned from ${this.source}`));
   }
 
@@ -161,7 +162,7 @@ class Player {
       const m = this.k - 1;
       const made = nameOf(this.table[256 + m]);
       const told = saved(m) === 0 ? "does not occur here" : `saves ${many(saved(m), "token")}`;
-      parts.push(`Merge ${m}: ${pair(m)} becomes ${made}, id ${256 + m}; ${told}.`);
+      parts.push(`${pair(m)} becomes ${made}, id ${256 + m}; ${told}.`);
     }
     if (this.k < merges.length) {
       const often = counts ? `, ${times(counts[this.k])}` : "";

@@ -59,7 +59,7 @@ def merge_tree(ax: Axes, chunk: str, merges: Sequence[tuple[str, str]]) -> Axes:
 
     Chapter: tokenization#byte-pair-encoding.
     """
-    require(len(chunk) > 0, "chunk must hold at least one character")
+    require(len(chunk) > 0, "chunk must hold at least one character", chunk=chunk)
     nodes = [(character, float(x), 0) for x, character in enumerate(chunk)]
     for rank, pair in enumerate(merges, start=1):
         k = 0

@@ -1,0 +1,462 @@
+"""Chapter 6's exercises: blank, solved by the book, solved otherwise, and wrong in known ways."""
+
+import json
+import math
+import re
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+
+from softlookup.exercises import tokenization as exercises
+from softlookup.exercises.byte_pairs import MERGE_TEXTS, _by_rank, _encode_cases
+from softlookup.exercises.tokenization import PRINTED
+from softlookup.tokenization import BytePairTokenizer, split_chunks
+
+NOTEBOOK = Path(__file__).resolve().parents[2] / "chapters" / "06_tokenization.ipynb"
+
+
+def cell(key: str) -> str:
+    """The code of one cell of the chapter."""
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    return "".join(next(cell["source"] for cell in cells if cell["id"] == key))
+
+
+@pytest.fixture(scope="module")
+def chapter() -> dict:
+    """What a reader has at hand: the namespace in which solutions run."""
+    names = {"Counter": Counter, "pairwise": pairwise, "exercises": exercises}
+    exec(cell("learn-by-hand"), names)
+    return names
+
+
+def verdict_of(key: str, namespace: dict) -> exercises.Verdict:
+    """Run an exercise's cell; the verdict is its last line."""
+    *lines, check = cell(key).splitlines()
+    names = dict(namespace)
+    exec("\n".join(lines), names)
+    return eval(check, names)
+
+
+EXERCISES = ["merge", "rejoin", "fertility", "tables", "patches", "encode"]
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_the_blank_exercise_asks_for_a_start_and_the_books_solution_passes(exercise, chapter):
+    blank = verdict_of(f"ex-{exercise}-start", chapter)
+    assert not blank
+    assert "Nothing to check so far" in blank.message
+    solved = verdict_of(f"ex-{exercise}-solution", chapter)
+    assert solved, solved.message
+
+
+def right_rejoin(pieces):
+    """Glue the pieces together."""
+    text = "".join(pieces).replace("_", " ")
+    return text[1:] if text.startswith(" ") else text
+
+
+CHECKS = {
+    "merge": exercises.check_merge,
+    "rejoin": lambda answer: exercises.check_rejoin(answer, {"broken": "hello", "missing": ""}),
+    "lost": lambda answer: exercises.check_rejoin(right_rejoin, answer),
+    "fertility": exercises.check_fertility,
+    "parameters": exercises.check_parameters,
+    "patches": exercises.check_patches,
+    "encode": exercises.check_encode,
+}
+FUNCTIONS = ["merge", "rejoin", "fertility", "encode"]
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("blank", [None, ...])
+def test_none_and_dots_are_a_blank_answer(check, blank):
+    assert "Nothing to check so far" in CHECKS[check](blank).message
+
+
+@pytest.mark.parametrize("check", FUNCTIONS)
+def test_an_error_in_the_learners_code_is_told(check):
+    verdict = CHECKS[check](lambda *arguments: 1 / 0)
+    assert not verdict
+    assert verdict.message == "Your code stopped with ZeroDivisionError: division by zero"
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("check", FUNCTIONS)
+def test_a_result_in_place_of_the_function_is_told(check):
+    assert "wants the function itself" in CHECKS[check]([1, 2]).message
+
+
+# One merge
+
+
+def merged(chunks, counts=None, choose=None, join=None, shape=None):
+    """Another right solution of the first exercise, with places to go wrong."""
+    found = counts(chunks) if counts else {}
+    for chunk in [] if counts else chunks:
+        for i in range(len(chunk) - 1):
+            pair = (chunk[i], chunk[i + 1])
+            found[pair] = found.get(pair, 0) + 1
+    best = choose(found) if choose else next(p for p in found if found[p] == max(found.values()))
+    new = []
+    for chunk in chunks:
+        tokens, i = [], 0
+        while i < len(chunk):
+            hit = tuple(chunk[i : i + 2]) == best
+            tokens.append("".join(best) if hit else chunk[i])
+            i += 2 if hit else 1
+        new.append(tokens)
+    new = join(chunks, best) if join else new
+    return shape(best, new) if shape else (best, new)
+
+
+def test_one_merge_by_plain_loops_passes():
+    assert exercises.check_merge(merged)
+    assert exercises.check_merge(lambda c: merged(c, shape=lambda b, n: [list(b), map(tuple, n)]))
+
+
+def test_the_first_five_merges_are_the_chapters():
+    chunks = [list(chunk) for chunk in split_chunks(MERGE_TEXTS[0])]
+    pairs = []
+    for _ in range(5):
+        pair, chunks = merged(chunks)
+        pairs.append("+".join(pair))
+    assert pairs == ["e+n", "en+t", "e+s", "t+h", " +g"]
+    trained = BytePairTokenizer.train([MERGE_TEXTS[0]], 261)
+    names = trained.token_bytes
+    assert pairs == [f"{names[a].decode()}+{names[b].decode()}" for a, b in trained.merges]
+
+
+def glued(chunks):
+    """Counts over the borders of chunks, too."""
+    return Counter(pairwise([token for chunk in chunks for token in chunk]))
+
+
+def in_place(chunks, pair):
+    """Joins the first occurrence in each chunk only."""
+    new = []
+    for chunk in chunks:
+        tokens = list(chunk)
+        for i, found in enumerate(pairwise(chunk)):
+            if found == pair:
+                tokens[i : i + 2] = ["".join(pair)]
+                break
+        new.append(tokens)
+    return new
+
+
+def overlapping(chunks, pair):
+    """Joins at each place of the old chunk, so that one token serves twice."""
+    new = []
+    for chunk in chunks:
+        hits = [i for i, found in enumerate(pairwise(chunk)) if found == pair]
+        tokens = ["".join(pair) if i in hits else token for i, token in enumerate(chunk)
+                  if i in hits or i - 1 not in hits]  # fmt: skip
+        new.append(tokens)
+    return new
+
+
+WRONG_MERGES = {
+    "the last of equals": (
+        {"choose": lambda f: [p for p in f if f[p] == max(f.values())][-1]},
+        "of equals, take the first",
+    ),
+    "the smallest of equals": (
+        {"choose": lambda f: min(f, key=lambda p: (-f[p], p))},
+        "of equals, take the first",
+    ),
+    "the rarest": ({"choose": lambda f: min(f, key=f.get)}, "('e', 'n') occurs 4 times"),
+    "across chunks": ({"counts": glued}, "count pairs within a chunk"),
+    "nothing joined": ({"join": lambda c, p: c}, "chunks are as they were"),
+    "the first place only": ({"join": in_place}, "join every occurrence"),
+    "a token used twice": ({"join": overlapping}, "Letters got lost or doubled"),
+    "one chunk lost": ({"join": lambda c, p: merged(c)[1][:-1]}, "There are 10 chunks"),
+    "no chunks": ({"join": lambda c, p: 3}, "should be a list of lists"),
+    "the pair alone": ({"shape": lambda b, n: b[0]}, "Return two things"),
+    "the token for the pair": ({"shape": lambda b, n: ("".join(b), n)}, "be two tokens"),
+    "joined by a space": (
+        {"join": lambda c, p: [[t.replace("en", "e n") for t in x] for x in merged(c)[1]]},
+        "Letters got lost or doubled",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_MERGES)
+def test_a_wrong_merge_is_told_what_is_wrong(wrong):
+    changes, message = WRONG_MERGES[wrong]
+    verdict = exercises.check_merge(lambda chunks: merged(chunks, **changes))
+    assert not verdict
+    assert message in verdict.message
+
+
+# Back to the text
+
+RIGHT = {"broken": "hello", "missing": ["😁", "'", " ", " "]}
+
+
+def test_other_ways_to_glue_and_to_list_pass():
+    assert exercises.check_rejoin(right_rejoin, RIGHT)
+    joined = lambda p: re.sub("^ ", "", re.sub("_", " ", "".join(p)))  # noqa: E731
+    for missing in ("  '😁", (" ", "😁", " ", "'"), {" ": 2, "'": 1, "😁": 1}, Counter("' 😁 ")):
+        assert exercises.check_rejoin(joined, {"broken": "hello", "missing": missing})
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda p: "".join(p).replace("_", " "), "that one falls away"),
+        (lambda p: " ".join(p).replace("_", ""), "Only _ is a space"),
+        (lambda p: "".join(p).replace("_", " ").strip(), "with all its spaces"),
+        (lambda p: "".join(p).replace("_", " ").lstrip(), "with all its spaces"),
+        (lambda p: "".join(p), "yours is '_The"),
+        (lambda p: "".join(p).replace("_", " ")[1:], "yours is ' b'"),
+        (lambda p: list(p), "Return a string; you returned a list"),
+    ],
+)
+def test_wrong_glue_is_told_what_is_wrong(function, message):
+    verdict = exercises.check_rejoin(function, RIGHT)
+    assert not verdict
+    assert message in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"broken": "gradient", "missing": []}, "comes back"),
+        ({"broken": "hello", "missing": [" ", "'", "😁"]}, "another number of times than 1"),
+        ({"broken": "hello", "missing": [" ", " ", "'"]}, "another number of times than 0"),
+        ({"broken": "hello", "missing": [" ", " ", "'", "😁", "?"]}, "'?' is not missing"),
+        ({"broken": "hello", "missing": [" ", " ", "’", "😁"]}, "'’' is not missing"),
+        ({"broken": "hello", "missing": {" ", "'", "😁"}}, "A set cannot say how often"),
+        ({"broken": "hello", "missing": 4}, "a list of characters"),
+        ({"broken": "hello", "missing": [...]}, "Nothing to check so far"),
+        ({"broken": ..., "missing": []}, "Nothing to check so far"),
+        ({"broken": "hello"}, "the keys"),
+        ("hello", "dictionary"),
+    ],
+)
+def test_wrong_losses_are_told_what_is_wrong(answer, message):
+    verdict = exercises.check_rejoin(right_rejoin, answer)
+    assert not verdict
+    assert message in verdict.message
+
+
+# Numbers
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda p: len(p) / "".join(p).count("_"),
+        lambda p: torch.tensor(len(p)) / len("".join(p).split("_")[1:]),
+    ],
+)
+def test_fertility_otherwise_passes(function):
+    assert exercises.check_fertility(function)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda p: "".join(p).count("_") / len(p), "turn the fraction over"),
+        (lambda p: round(len(p) / "".join(p).count("_"), 3), "Do not round"),
+        (lambda p: len(p), "is the number of tokens"),
+        (lambda p: len(p) // "".join(p).count("_"), "14 tokens and 9 words"),
+        (lambda p: len("".join(p)) / "".join(p).count("_"), "14 tokens and 9 words"),
+        (lambda p: "14/9", "should be a number"),
+        (lambda p: 14 / 9, "1 tokens and 1 words"),
+        (lambda p: math.nan, "14 tokens and 9 words"),
+    ],
+)
+def test_a_wrong_fertility_is_told_what_is_wrong(function, message):
+    verdict = exercises.check_fertility(function)
+    assert not verdict
+    assert message in verdict.message
+
+
+@pytest.mark.parametrize("words", [1_536_000_000, 1.536e9, torch.tensor(1_536_000_000)])
+def test_parameters_of_any_kind_of_number_pass(words):
+    assert exercises.check_parameters({"three of words": words, "one of sub-words": 18_944_000})
+
+
+@pytest.mark.parametrize(
+    ("words", "subwords", "message"),
+    [
+        (512_000_000, 18_944_000, "there are three"),
+        (3_000_000, 18_944_000, "These are the rows"),
+        (1.5e9, 18_944_000, "That is rounded"),
+        (1_536_000, 18_944_000, "not 1,536,000"),
+        (1_536_000_000, 37_000, "These are the rows"),
+        (1_536_000_000, 3 * 18_944_000, "count it once"),
+        (1_536_000_000, 19_000_000, "not 19,000,000"),
+        (1_536_000_000, math.nan, "37,000 rows"),
+        ("many", 18_944_000, "should be a number"),
+        (1_536_000_000, ..., "Nothing to check so far"),
+    ],
+)
+def test_wrong_parameters_are_told_what_is_wrong(words, subwords, message):
+    verdict = exercises.check_parameters({"three of words": words, "one of sub-words": subwords})
+    assert not verdict
+    assert message in verdict.message
+    assert "the keys" in exercises.check_parameters({"words": 1}).message
+
+
+def patches(tokens=None, numbers=None, side=14):
+    """The right answer with one number changed."""
+    answer = {P: {"tokens": (448 // P) ** 2, "numbers": 3 * P**2} for P in (14, 28)}
+    answer[side] |= {} if tokens is None else {"tokens": tokens}
+    answer[side] |= {} if numbers is None else {"numbers": numbers}
+    return answer
+
+
+def test_right_patches_pass():
+    assert exercises.check_patches(patches())
+    assert exercises.check_patches(patches(tokens=torch.tensor(1024), numbers=588.0))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (patches(tokens=32), "32 patches fit side by side"),
+        (patches(tokens=448 * 448), "These are the pixels"),
+        (patches(tokens=3072), "all three colours"),
+        (patches(tokens=256), "With patches of 14, 256 tokens is not right"),
+        (patches(numbers=196), "each has three colours"),
+        (patches(numbers=14), "14 pixels wide"),
+        (patches(numbers=600), "600 numbers is not right"),
+        (patches(tokens=512, side=28), "With patches of 28, 512 tokens"),
+        (patches(numbers=1176, side=28), "With patches of 28, 1,176 numbers"),
+        (patches(numbers=math.nan), "not right"),
+        (patches(tokens="all"), "should be a number"),
+        (patches(tokens=...), "Nothing to check so far"),
+        ({14: {"tokens": 1024, "numbers": 588}}, "the keys 14, 28"),
+        ({14: 1024, 28: 256}, "the keys 'tokens', 'numbers'"),
+    ],
+)
+def test_wrong_patches_are_told_what_is_wrong(answer, message):
+    verdict = exercises.check_patches(answer)
+    assert not verdict
+    assert message in verdict.message
+
+
+# Encode by rank
+
+
+def by_rank(chunk, merges):
+    """Another right solution of the last exercise: with ranks, and by indices."""
+    ranks = {pair: k for k, pair in enumerate(merges)}
+    tokens = list(chunk)
+    while len(tokens) > 1:
+        i = min(range(len(tokens) - 1), key=lambda i: ranks.get(tuple(tokens[i : i + 2]), math.inf))
+        if tuple(tokens[i : i + 2]) not in ranks:
+            break
+        tokens[i : i + 2] = [tokens[i] + tokens[i + 1]]
+    return tuple(tokens)
+
+
+def as_found(chunk, merges):
+    """Joins the first pair that has a merge."""
+    tokens, i = list(chunk), 0
+    while i < len(tokens) - 1:
+        if (tokens[i], tokens[i + 1]) in merges:
+            tokens[i : i + 2], i = [tokens[i] + tokens[i + 1]], -1
+        i += 1
+    return tokens
+
+
+def one_walk(chunk, merges):
+    """Walks once, joining on the way."""
+    tokens = []
+    for character in chunk:
+        tokens.append(character)
+        while len(tokens) > 1 and (tokens[-2], tokens[-1]) in merges:
+            tokens[-2:] = [tokens[-2] + tokens[-1]]
+    return tokens
+
+
+def from_the_right(chunk, merges):
+    """Joins each merge's places from right to left: aaa becomes a, aa."""
+    tokens = list(chunk)
+    for pair in merges:
+        i = len(tokens) - 2
+        while i >= 0:
+            if tuple(tokens[i : i + 2]) == pair:
+                tokens[i : i + 2] = ["".join(pair)]
+                i -= 1
+            i -= 1
+    return tokens
+
+
+def longest(chunk, merges):
+    """The longest known token from the left."""
+    known = {a + b for a, b in merges} | set(chunk)
+    tokens = []
+    while chunk:
+        size = max(n for n in range(1, len(chunk) + 1) if chunk[:n] in known)
+        tokens.append(chunk[:size])
+        chunk = chunk[size:]
+    return tokens
+
+
+def once_each(chunk, merges):
+    """Joins each merge at one place only."""
+    tokens = list(chunk)
+    for pair in merges:
+        for i in range(len(tokens) - 1):
+            if tuple(tokens[i : i + 2]) == pair:
+                tokens[i : i + 2] = ["".join(pair)]
+                break
+    return tokens
+
+
+def backwards(chunk, merges):
+    """Goes once through the merges, from the last one."""
+    for pair in reversed(merges):
+        chunk = merged([list(chunk)], choose=lambda found, pair=pair: pair)[1][0]
+    return list(chunk)
+
+
+def test_encoding_by_rank_otherwise_passes():
+    assert exercises.check_encode(by_rank)
+    assert exercises.check_encode(_by_rank)
+
+
+def test_the_expected_tokens_are_the_librarys():
+    cases = _encode_cases()
+    assert len(cases) == 400
+    made = [chunk for chunk, _ in cases[300:]]
+    tokenizer = BytePairTokenizer.train(made, 268)
+    for chunk, merges in cases[300:]:
+        ids = tokenizer.encode(chunk)
+        assert _by_rank(chunk, merges) == [tokenizer.token_bytes[i].decode() for i in ids]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (as_found, "The earliest merge goes first"),
+        (one_walk, "' the' becomes [' the']"),
+        (from_the_right, "from left to right?"),
+        (longest, "as WordPiece does"),
+        (once_each, "at all its places"),
+        (lambda c, m: by_rank(c, m[::-1]), "Is the earliest merge first"),
+        (lambda c, m: _by_rank(c, m[::-1]), "from the last learned to the first"),
+        (backwards, "from the last learned to the first"),
+        (lambda c, m: list(c), "Nothing was joined"),
+        (lambda c, m: [c], "yours is"),
+        (lambda c, m: by_rank(c, m)[:1], "do not join to the chunk"),
+        (lambda c, m: "".join(by_rank(c, m)), "you returned the string"),
+        (lambda c, m: 3, "Return a list of tokens; you returned 3"),
+    ],
+)
+def test_a_wrong_encoder_is_told_what_is_wrong(function, message):
+    verdict = exercises.check_encode(function)
+    assert not verdict
+    assert message in verdict.message
+
+
+def test_the_exercises_print_the_slides_pieces():
+    assert [len(pieces) for pieces in PRINTED.values()] == [10, 14]
