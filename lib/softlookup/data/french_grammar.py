@@ -260,4 +260,5 @@ def _agreed(adjective: Adjective, noun: Noun, plural: bool, following: str) -> s
 
 
 def starts_with_vowel(word: str) -> bool:
+    """Whether a French word makes the one before it lose its last vowel."""
     return word.startswith(VOWELS)

@@ -1,0 +1,242 @@
+"""The translator: padding, the loss, training on tasks that it must learn, what it refuses."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.testing import assert_close
+
+from softlookup.alignment import best_links
+from softlookup.seq2seq import Decoder, Encoder, Seq2Seq
+from softlookup.text import Vocabulary
+from softlookup.translation import (
+    BOS,
+    EOS,
+    PAD,
+    Translator,
+    pad_batch,
+    sequence_loss,
+    train_translator,
+)
+
+LETTERS = "abcdefg"
+TINY = {"d_model": 16, "d_hidden": 32, "d_attention": 8}
+
+
+def reversals(n, longest, generator):
+    """Texts of letters, and the same from the end."""
+    lengths = torch.randint(1, longest + 1, (n,), generator=generator).tolist()
+    texts = [[LETTERS[k] for k in torch.randint(7, (length,), generator=generator).tolist()]
+             for length in lengths]  # fmt: skip
+    return [(text, text[::-1]) for text in texts]
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return reversals(1009, 5, torch.Generator().manual_seed(1))
+
+
+@pytest.fixture(scope="module")
+def trained(pairs):
+    return train_translator(pairs, generator=torch.Generator().manual_seed(2), n_steps=300, **TINY)
+
+
+# padding and the loss
+
+
+def test_padding_by_hand():
+    ids, lengths = pad_batch([[5, 3], [], [7, 8, 9]], filler=1)
+    assert ids.tolist() == [[5, 3, 1], [1, 1, 1], [7, 8, 9]]
+    assert lengths.tolist() == [2, 0, 3]
+    assert ids.dtype == lengths.dtype == torch.int64
+
+
+def test_loss_is_the_mean_over_real_tokens(generator):
+    """Of all together, as PyTorch's `ignore_index` has it; not a mean of means."""
+    scores = torch.randn(3, 5, 7, dtype=torch.float64, generator=generator)
+    targets = torch.randint(7, (3, 5), generator=generator)
+    lengths = [5, 1, 2]
+    ignored = targets.clone()
+    for row, length in zip(ignored, lengths, strict=True):
+        row[length:] = -100
+    assert_close(sequence_loss(scores, targets, lengths), F.cross_entropy(scores.mT, ignored))
+    each = [F.cross_entropy(scores[i, :n], targets[i, :n]) for i, n in enumerate(lengths)]
+    assert not torch.isclose(sequence_loss(scores, targets, lengths), sum(each) / 3)
+
+
+@pytest.mark.parametrize("filler", [math.nan, math.inf])
+def test_loss_has_no_eye_for_filler(generator, filler):
+    scores = torch.randn(2, 3, 5, generator=generator)
+    clean = sequence_loss(scores, torch.ones(2, 3).long(), [3, 1])
+    scores[1, 1:] = filler
+    scores.requires_grad_()
+    dirty = sequence_loss(scores, torch.ones(2, 3).long(), [3, 1])
+    assert_close(dirty, clean, rtol=0, atol=0)
+    dirty.backward()
+    assert scores.grad[1, 1:].eq(0).all()
+
+
+# training
+
+
+def test_learns_to_reverse_with_an_antidiagonal_alignment(trained, generator):
+    """`bahdanau-alignment`."""
+    fresh = [(s, t) for s, t in reversals(211, 5, generator) if len(set(s)) == len(s)]
+    sources, targets = zip(*fresh, strict=True)
+    assert len(fresh) > 50
+    right = [out == target for out, target in zip(trained.translate(sources), targets, strict=True)]
+    assert sum(right) / len(right) >= 0.98
+    for weights in trained.align(sources, targets):
+        assert_close(weights.sum(dim=-1), torch.ones(len(weights)))
+    mirrored = [j == len(source) - 1 - i
+                for weights, source in zip(trained.align(sources, targets), sources, strict=True)
+                for i, j in best_links(weights)]  # fmt: skip
+    assert sum(mirrored) / len(mirrored) >= 0.9
+
+
+def test_beam_of_width_one_translates_like_greedy(trained, pairs):
+    sources = [source for source, _ in pairs[:11]]
+    assert trained.translate(sources, width=1) == trained.translate(sources)
+    assert trained.translate(sources, width=3) == [target for _, target in pairs[:11]]
+
+
+def test_a_sentence_translates_alone_as_in_a_batch(trained, pairs):
+    sources = [source for source, _ in pairs[:31]]
+    together = trained.translate(sources)
+    assert [trained.translate([source])[0] for source in sources] == together
+    alone = [trained.align([s], [t])[0] for s, t in pairs[:31]]
+    for one, many in zip(alone, trained.align(*zip(*pairs[:31], strict=True)), strict=True):
+        assert_close(one, many, rtol=0, atol=1e-5)
+
+
+def test_translations_are_cut_at_max_length(trained):
+    long = [list("abcde")]
+    assert trained.translate(long) == [list("edcba")]
+    assert trained.translate(long, max_length=3) == [list("edc")]
+    assert trained.translate(long, max_length=3, width=2) == [list("edc")]
+
+
+def test_without_attention_there_is_nothing_to_align(pairs):
+    generator = torch.Generator().manual_seed(2)
+    plain = train_translator(pairs, generator=generator, attention="none", n_steps=2, **TINY)
+    assert plain.model.decoder.attention is None
+    assert len(plain.translate([["a"]])) == 1
+    with pytest.raises(ValueError, match="the model must have attention to show"):
+        plain.align([["a"]], [["a"]])
+
+
+def test_same_generator_same_translator_and_the_global_one_stays(pairs):
+    before = torch.get_rng_state()
+    runs = [train_translator(pairs, generator=torch.Generator().manual_seed(s), n_steps=3, **TINY)
+            for s in (5, 5, 6)]  # fmt: skip
+    assert torch.get_rng_state().equal(before)
+    states = [run.model.state_dict() for run in runs]
+    assert all(states[0][name].equal(states[1][name]) for name in states[0])
+    assert not all(states[0][name].equal(states[2][name]) for name in states[0])
+
+
+def test_training_uses_every_pair(pairs):
+    """With as many steps as there are batches, each word of a rare pair gets its gradient."""
+    rare = [*pairs[:60], (["z"], ["y"])]
+    generator = torch.Generator().manual_seed(2)
+    translator = train_translator(rare, generator=generator, n_steps=4, batch_size=16, **TINY)
+    untouched = train_translator(rare, generator=torch.Generator().manual_seed(2), n_steps=1,
+                                 batch_size=1, **TINY)  # fmt: skip
+    row = translator.source.encode(["z"])[0]
+    rows = [t.model.encoder.embedding.weight[row] for t in (translator, untouched)]
+    assert not rows[0].equal(rows[1])
+
+
+def test_vocabularies_hold_all_words_and_the_marks(trained):
+    assert trained.source.tokens == [PAD, *LETTERS]
+    assert trained.target.tokens == [PAD, BOS, EOS, *LETTERS]
+
+
+def test_aligning_leaves_no_hook_behind(trained):
+    for _ in range(2):
+        trained.align([["a"]], [["a"]])
+    assert not trained.model.decoder.attention.weights._forward_hooks
+    with pytest.raises(ValueError, match="every token must be known"):
+        trained.align([["?"]], [["a"]])
+    assert not trained.model.decoder.attention.weights._forward_hooks
+
+
+# bad input
+
+
+def test_padding_refuses():
+    with pytest.raises(ValueError, match="at least one text that is not empty; got n_texts=0"):
+        pad_batch([])
+    with pytest.raises(ValueError, match="at least one text that is not empty; got n_texts=2"):
+        pad_batch([[], []])
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("scores", "targets", "lengths", "message"),
+    [
+        ((3, 5, 7), (3, 4), [4, 4, 4], r"one row per text .* got scores=\(3, 5, 7\), targets=\(3,"),
+        ((3, 5, 7), (3, 5), [5, 5], r"one column per step; got .*n_lengths=2"),
+        ((3, 5, 7), (3, 5), [5, 5, 6], "a length must be at most n; got length=6, n=5"),
+        ((3, 5, 7), (3, 5), [0, 0, 0], r"at least one row .* got scores=\(0, 7\)"),
+    ],
+)
+def test_loss_refuses(scores, targets, lengths, message):
+    with pytest.raises(ValueError, match=message):
+        sequence_loss(torch.zeros(scores), torch.zeros(targets).long(), lengths)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pairs": []}, "at least one pair; got n_pairs=0"),
+        (
+            {"pairs": [(["a"], [])]},
+            r"target\[0\] must have at least one word; got target\[0\]=\[\]",
+        ),
+        (
+            {"pairs": [([], ["a"])]},
+            r"source\[0\] must have at least one word; got source\[0\]=\[\]",
+        ),
+        ({"pairs": [("ab", ["a"])]}, r"source\[0\] must be a list of tokens, not one string"),
+        (
+            {"attention": "both"},
+            "attention must be one of 'additive', 'none'; got attention='both'",
+        ),
+        ({"n_steps": 0}, "n_steps must be an integer of at least 1; got n_steps=0"),
+        ({"batch_size": 0}, "batch_size must be an integer of at least 1; got batch_size=0"),
+        ({"learning_rate": 0.0}, r"learning_rate must be positive and finite; got learning_rate=0"),
+        ({"learning_rate": math.nan}, "learning_rate must be positive and finite; got .*nan"),
+        ({"d_hidden": 7}, "d_hidden must be even, half for each way; got d_hidden=7"),
+    ],
+)
+def test_training_refuses(change, message):
+    given = {"pairs": [(["a"], ["a"])], "generator": torch.Generator(), **TINY} | change
+    with pytest.raises(ValueError, match=message):
+        train_translator(**given)
+
+
+@pytest.mark.bad_input
+def test_translator_refuses(trained):
+    with pytest.raises(ValueError, match=r"must be known; got missing=\['\?'\]"):
+        trained.translate([["a", "?"]])
+    with pytest.raises(ValueError, match=r"sentences\[1\] must be a list of tokens"):
+        trained.translate([["a"], "ab"])
+    with pytest.raises(ValueError, match=r"sentences\[0\] must have at least one word"):
+        trained.translate([[]])
+    with pytest.raises(ValueError, match="width must be an integer of at least 1; got width=0"):
+        trained.translate([["a"]], width=0)
+    with pytest.raises(ValueError, match="max_length must be an integer of at least 1"):
+        trained.translate([["a"]], max_length=0)
+    with pytest.raises(ValueError, match="one target for each source; got sources=1, targets=2"):
+        trained.align([["a"]], [["a"], ["b"]])
+    with pytest.raises(ValueError, match=r"targets\[0\] must be a list of tokens"):
+        trained.align([["a"]], ["ab"])
+
+
+def test_translator_refuses_a_model_of_another_size():
+    words = Vocabulary([PAD, "a"], unknown=None)
+    model = Seq2Seq(Encoder(3, 2, 2), Decoder(2, 2, 2))
+    with pytest.raises(ValueError, match=r"one embedding for each word .* got model=\(3, 2\), voc"):
+        Translator(words, words, model)
