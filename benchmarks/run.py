@@ -19,6 +19,7 @@ from timing import seconds
 from tokenization import tokenization_rows
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
+from word2vec import HEADS, word2vec_rows
 
 from softlookup.attention import attention
 from softlookup.counting import count_matrix, tf_idf
@@ -157,10 +158,11 @@ def main() -> None:
     first = table(heads, attention_rows())
     second = table(["text", "time, to scikit-learn"], [tf_idf_row()])
     third = table(["tokens", "time, to tokenizers", "time, to a rescan"], tokenization_rows())
+    fourth = table(HEADS, word2vec_rows())
     stamp = (
         f"Measured on {datetime.date.today():%d %B %Y}: {machine()}, PyTorch {torch.__version__}."
     )
-    PAGE.write_text(f"{stamp}\n\n{first}\n\n{second}\n\n{third}\n", encoding="utf-8")
+    PAGE.write_text(f"{stamp}\n\n{first}\n\n{second}\n\n{third}\n\n{fourth}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
