@@ -143,6 +143,7 @@ def test_scores_in_any_form_pass(kind):
         ({"precision": 5 / 8}, "5/8 is the accuracy"),
         ({"F1": 5 / 8, "recall": 5 / 8}, "5/8 is the accuracy"),
         ({"precision": 0.4}, "The precision is not 0.4: 3 were called spam"),
+        ({"precision": 0.4, "recall": 2 / 3}, "The precision is not 0.4"),
         ({"recall": 0.4}, "The recall is not 0.4: 4 are spam"),
         ({"precision": 0.66}, "The precision is not 0.66"),
         ({"precision": 66.7}, "is a share, from 0 to 1; you gave 66.7"),

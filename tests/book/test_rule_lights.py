@@ -57,6 +57,7 @@ ODD = [
     "\u017fildenafil \U0001d4ea \U0001d400",  # the long s is an s
     "Acetylcysteine apixaban Apixaban...... .. ...",
     "See you tomorrow... maybe",
+    "... Apixaban, Acetylcysteine",
     "apixaban\nAPIXABAN",
     "straße STRASSE ŉ ﬁ ǆ ǅ Ǆ",
     "ẞ ß",

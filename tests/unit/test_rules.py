@@ -114,6 +114,7 @@ def test_capital_share(text, share):
         ("DON'T! 2x4 X2Y", ["DON", "T", "X", "Y"]),
         ("AAb", ["AA"]),
         ("bAA", ["AA"]),
+        ("ABⅣC", ["AB", "C"]),  # a numeral in between
         ("Ab", []),  # exactly half is not more than half
         ("12345", []),
     ],
