@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from recurrence import gru_rows, length_rows
 from sklearn.feature_extraction.text import TfidfVectorizer
 from timing import seconds
 from tokenization import tokenization_rows
@@ -159,10 +160,13 @@ def main() -> None:
     second = table(["text", "time, to scikit-learn"], [tf_idf_row()])
     third = table(["tokens", "time, to tokenizers", "time, to a rescan"], tokenization_rows())
     fourth = table(HEADS, word2vec_rows())
+    recurrent = table(["one training step of the GRU", "time, to nn.GRU"], gru_rows())
+    against = table(["n", "time of the GRU, to attention"], length_rows())
     stamp = (
         f"Measured on {datetime.date.today():%d %B %Y}: {machine()}, PyTorch {torch.__version__}."
     )
-    PAGE.write_text(f"{stamp}\n\n{first}\n\n{second}\n\n{third}\n\n{fourth}\n", encoding="utf-8")
+    parts = [stamp, first, second, third, fourth, recurrent, against]
+    PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

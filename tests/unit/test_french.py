@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from softlookup.alignment import is_monotone
-from softlookup.data.french import french_english, lecture_sentence
+from softlookup.data.french import french_english, il_m_a_entarte
 from softlookup.data.french_words import ADJECTIVES, AUXILIARY, NOUNS, VERBS
 
 VOWEL = "aeiouhâéê"
@@ -59,9 +59,9 @@ AFTER = {form for a in ADJECTIVES if not a.before for form in forms(a)}
 # what the lecture shows
 
 
-def test_il_m_a_entarte():
+def test_sentence_of_lecture_001():
     """E37, W14: with the right word order the links cross."""
-    pair = lecture_sentence()
+    pair = il_m_a_entarte()
     assert " ".join(pair.source) == "il m' a entarté"
     assert " ".join(pair.target) == "he hit me with a pie"
     assert pair.alignment == {(0, 0), (1, 3), (2, 1), (3, 3), (4, 3), (5, 3)}

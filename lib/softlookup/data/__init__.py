@@ -1,6 +1,7 @@
 """Data: bundled messages, text that every Python has, and loaders for text that is fetched."""
 
 from softlookup.data.corpus import CLASSES, KINDS, LECTURE_SENTENCES, Message, messages, split
+from softlookup.data.french import Pair, french_english, il_m_a_entarte
 from softlookup.data.grammar import (
     GRAMMAR_ANALOGIES,
     GRAMMAR_SENSES,
@@ -35,12 +36,15 @@ __all__ = [
     "SCENE_WORDS",
     "SOURCES",
     "Message",
+    "Pair",
     "RemoteFile",
     "SenseExample",
     "Source",
     "TaggedSentence",
     "captioned_digits",
     "english_prose",
+    "french_english",
+    "il_m_a_entarte",
     "messages",
     "multi30k",
     "planted_scenes",

@@ -87,7 +87,7 @@ def french_english(n: int, generator: torch.Generator, *, max_clauses: int = 3) 
     return list(pairs.values())
 
 
-def lecture_sentence() -> Pair:
+def il_m_a_entarte() -> Pair:
     """The sentence of lecture 001 in the order of French, "il m'a entarté", by the same rules.
 
     Returns:
@@ -97,7 +97,7 @@ def lecture_sentence() -> Pair:
     Source: lecture 001, "Attention is great!". Chapter: seq2seq#a-small-french-english-grammar
 
     Example:
-        >>> " ".join(lecture_sentence().target)
+        >>> " ".join(il_m_a_entarte().target)
         'he hit me with a pie'
     """
     he, me, nothing = Word("il"), Word("me"), Phrase([], [])
