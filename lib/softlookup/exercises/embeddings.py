@@ -285,7 +285,8 @@ def _same_shares(yours: Tensor, right: Tensor, x: Tensor, k: int) -> None:
             raise Wrong(advice)
     if close(yours, right, tolerance=1e-5):
         raise Wrong("Nearly: the shares are right to five digits, but not to ten. Stay in float64.")
-    raise Wrong(f"The first share should be {right[0]:.6f}; yours is {yours[0]:.6f}.")
+    j = int(((yours - right).abs() > 1e-10).nonzero()[0])
+    raise Wrong(f"The share of axis {j} should be {right[j]:.6f}; yours is {yours[j]:.6f}.")
 
 
 def _same_coordinates(yours: Tensor, right: Tensor, x: Tensor, axes: Tensor) -> None:

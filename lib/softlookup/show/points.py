@@ -27,7 +27,7 @@ def arrows(ax: Axes, tips: Mapping[str, Sequence[float]], *, colours: Sequence[s
     require(len(colours) >= len(tips), "each vector needs a colour",
             colours=len(colours), vectors=len(tips))  # fmt: skip
     for (name, tip), colour in zip(tips.items(), colours, strict=False):
-        a, b = _points([tip], name)[0]
+        a, b = _points(torch.as_tensor(tip)[None], name)[0].tolist()
         arrow = {"arrowstyle": "-|>", "color": colour, "lw": 2, "shrinkA": 0, "shrinkB": 0}
         ax.annotate("", (a, b), (0, 0), arrowprops=arrow)
         length = (a**2 + b**2) ** 0.5 or 1.0
@@ -49,7 +49,7 @@ def scatter_groups(
     Args:
         ax: Where to draw.
         groups: A name and its points, two numbers a row, for each group; 6 groups at most.
-        names: Where the names stand: "legend", or "beside" the mean of each group.
+        names: Where the names stand: "legend", or "beside", above each group.
 
     Raises:
         ValueError: There are too many groups, a group is no list of points, or ``names`` is
@@ -62,8 +62,9 @@ def scatter_groups(
         points = _points(values, name)
         ax.plot(*points.T.numpy(), marker, color=colour, label=name, ms=5)
         if names == "beside":
-            ax.annotate(name, points.mean(0).tolist(), (0, 10), textcoords="offset points",
-                        ha="center", color=colour, fontsize=9)  # fmt: skip
+            place = points[:, 0].mean().item(), points[:, 1].max().item()
+            ax.annotate(name, place, (0, 9), textcoords="offset points", ha="center",
+                        color=colour, fontsize=9)  # fmt: skip
     if names == "legend":
         ax.legend()
     ax.set(xticks=[], yticks=[])

@@ -7,6 +7,7 @@ const REACH = 4; // the plane shows −4 to 4, and vectors stay inside
 const SIZE = 260;
 const KINDS = ["sp-x", "sp-y"];
 const STILL = { across: 1, whole: 1, turn: 0, shift: 0 };
+const FIRST = { ...STILL, turn: 40, whole: 1.5 };
 const SLIDERS = [
   { key: "turn", label: "Turn", min: -180, max: 180, step: 5, unit: "°" },
   { key: "whole", label: "Stretch all", min: 0.25, max: 3, step: 0.05, unit: "×" },
@@ -98,7 +99,7 @@ function drawing(frame, points, names) {
 }
 
 function slider({ key, label: text, min, max, step, unit }, onChange) {
-  const output = el("output", { class: "sp-number" });
+  const output = el("span", { class: "sp-number" }); // an <output> would take the label
   const input = el("input", { type: "range", min, max, step, class: "sp-slider",
     "data-lm-suppress-shortcuts": "true", oninput: () => onChange(key, input.valueAsNumber) });
   const set = (value) => {
@@ -122,7 +123,7 @@ function tableOf() {
 
 /** Build the figure inside an empty element. */
 export function mount(root, { names, start }) {
-  const state = { points: start.map((point) => [...point]), map: { ...STILL }, held: null };
+  const state = { points: start.map((point) => [...point]), map: { ...FIRST }, held: null };
   const here = plane({ role: "group", "aria-label": "Two vectors, tips to move" });
   const after = plane({ role: "img", "aria-label": "The two vectors after the map" });
   const drawn = svg("g", { "aria-hidden": "true" });
