@@ -1,6 +1,7 @@
 """What holds for every text: it comes back, and the fast way gives what the plain way gives."""
 
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -19,10 +20,12 @@ CHUNKS = st.lists(FEW.map(str.encode), max_size=9)
 PATTERNS = st.sampled_from([GPT2_PATTERN, GPT4_PATTERN])
 WHOLE = r"(?s:.+)"
 MESSAGES = [message.text for message in messages()]
-TRAINED = {
-    pattern: BytePairTokenizer.train(MESSAGES, 701, pattern=pattern, special_tokens=["<|end|>"])
-    for pattern in (GPT2_PATTERN, GPT4_PATTERN)
-}
+
+
+@cache
+def trained(pattern):
+    """A tokenizer of the messages, the same for every example."""
+    return BytePairTokenizer.train(MESSAGES, 701, pattern=pattern, special_tokens=["<|end|>"])
 
 
 def learn_by_rescan(chunks, n_merges):
@@ -108,7 +111,7 @@ def test_chunks_join_to_the_text(text, pattern):
 
 @given(st.text(), PATTERNS)
 def test_every_text_comes_back(text, pattern):
-    tokenizer = TRAINED[pattern]
+    tokenizer = trained(pattern)
     ids = tokenizer.encode(text)
     assert tokenizer.decode(ids) == text
     assert len(ids) <= len(text.encode())
@@ -118,7 +121,7 @@ def test_every_text_comes_back(text, pattern):
 
 @given(st.text(), st.text(), PATTERNS)
 def test_a_special_token_divides_a_text(left, right, pattern):
-    tokenizer = TRAINED[pattern]
+    tokenizer = trained(pattern)
     text = f"{left}<|end|>{right}"
     ids = tokenizer.encode(text, allowed_special="all")
     assert ids == [*tokenizer.encode(left), 700, *tokenizer.encode(right)]
@@ -136,7 +139,7 @@ def test_a_tokenizer_trained_on_any_text(texts, text):
 
 @given(st.lists(st.integers(0, 700)))
 def test_any_ids_decode(ids):
-    tokenizer = TRAINED[GPT4_PATTERN]
+    tokenizer = trained(GPT4_PATTERN)
     raw = b"".join(tokenizer.token_bytes[id_] for id_ in ids)
     assert tokenizer.decode(ids) == raw.decode("utf-8", "replace")
 
