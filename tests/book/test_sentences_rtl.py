@@ -41,7 +41,7 @@ def open_readings(open_figures, drawn):
     def open_page(direction, **options):
         figure = drawn(show_readings, TOKENS, WEIGHTS, [2], glosses=GLOSSES, lang="fa",
                        direction=direction, **TEXTS)  # fmt: skip
-        return open_figures(figure, ready=".ss-readings", **options)
+        return open_figures(figure, ready=".ss-row", **options)
 
     return open_page
 
@@ -50,31 +50,35 @@ def lefts(page, selector):
     return [box.bounding_box()["x"] for box in page.locator(selector).all()]
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_persian_runs_from_right_to_left(open_readings, width):
-    page = open_readings("rtl", width=width)
-    for selector in "thead th", "tbody td":
-        places = lefts(page, selector)
-        assert len(places) == 4
-        assert places == sorted(places, reverse=True)
-    assert page.locator("tbody .ss-number").all_inner_texts() == ["0.10", "0.40", "0.30", "0.20"]
-    own = page.locator("td.ss-own")
-    assert own.inner_text() == "0.30"
-    head, cell = (page.locator(f"{part} >> nth=2") for part in ("thead th", "tbody td"))
-    assert abs(head.bounding_box()["x"] - cell.bounding_box()["x"]) < 1
-    first = page.locator("tbody th").bounding_box()["x"]
-    assert first > max(lefts(page, "tbody td"))  # the reader's name stands where reading begins
+def test_persian_runs_from_right_to_left(open_readings):
+    page = open_readings("rtl")
+    places = lefts(page, ".ss-row > li")
+    assert len(places) == 4
+    assert places == sorted(places, reverse=True)
+    assert page.locator(".ss-number").all_inner_texts() == ["0.10", "0.40", "0.30", "0.20"]
+    assert page.locator(".ss-own .ss-number").inner_text() == "0.30"
+
+
+def test_a_narrow_page_breaks_the_sentence_and_starts_each_line_at_the_right(open_readings):
+    page = open_readings("rtl", width=160)
+    boxes = [box.bounding_box() for box in page.locator(".ss-row > li").all()]
+    lines = sorted({round(box["y"]) for box in boxes})
+    assert len(lines) > 1
+    starts = [next(box for box in boxes if round(box["y"]) == line) for line in lines]
+    right = [box["x"] + box["width"] for box in starts]
+    assert max(right) - min(right) < 1
+    assert min(box["x"] for box in boxes) >= 0
 
 
 def test_english_runs_from_left_to_right(open_readings):
-    places = lefts(open_readings("ltr"), "thead th")
+    places = lefts(open_readings("ltr"), ".ss-row > li")
     assert places == sorted(places)
 
 
 def test_letters_join(open_readings):
     page = open_readings("rtl")
     widths = page.evaluate(
-        """() => { const bdi = document.querySelector('thead bdi[lang=fa]');
+        """() => { const bdi = document.querySelector('li bdi[lang=fa]');
           const width = (text) => { bdi.textContent = text;
             return bdi.getBoundingClientRect().width; };
           return [width('شیر'), width('ش\\u200cی\\u200cر')]; }"""

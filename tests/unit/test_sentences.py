@@ -64,25 +64,18 @@ def readings(weights=WEIGHTS, readers=(1, 0), glosses=GLOSSES, **options):
     show_readings(WORDS, weights, readers, glosses=glosses, **options)
 
 
-def test_a_right_to_left_table_says_so_and_isolates_its_words(shown):
+def test_a_right_to_left_sentence_says_so_and_isolates_its_words(shown):
     readings()
     page = shown[0]["text/html"]
-    assert page.count('<table class="ss-readings" dir="rtl">') == 1
-    assert re.findall(r'<bdi lang="fa">(.*?)</bdi>', page) == [*WORDS, "آب", "شیر"]
-    assert re.findall(r'<bdi lang="en" dir="ltr">(.*?)</bdi>', page) == [*GLOSSES, "water", "tap"]
+    assert page.count('<ol class="ss-row" dir="rtl">') == 2
+    words = re.findall(r'<bdi lang="fa">(.*?)</bdi>', page)
+    assert words == ["آب", *WORDS, "شیر", *WORDS]
+    assert re.findall(r'<small lang="en" dir="ltr">(.*?)</small>', page) == GLOSSES * 2
     numbers = re.findall(r'<span class="ss-number" dir="ltr">(.*?)</span>', page)
     assert numbers == ["0.25", "0.75", "0.00", "1.00", "0.00", "0.00"]
-    assert page.count('<th scope="col"') == 3
-    assert page.count('<th scope="row"') == 2
-    assert [cell.split(">")[0] for cell in page.split("<td ")[1:]] == [
-        'class="ss-corner"',
-        'class="ss-cell"',
-        'class="ss-cell ss-own"',
-        'class="ss-cell"',
-        'class="ss-cell ss-own"',
-        'class="ss-cell"',
-        'class="ss-cell"',
-    ]
+    kinds = re.findall(r'<li class="ss-word( ss-own)?">', page)
+    assert kinds == ["", " ss-own", "", " ss-own", "", ""]
+    assert "</bdi>, word 1, reads</p>" in page
     assert shown[0]["text/plain"].splitlines()[1:] == [
         "tap water (object)",
         "water: 0.25 0.75 0.00",
@@ -90,9 +83,19 @@ def test_a_right_to_left_table_says_so_and_isolates_its_words(shown):
     ]
 
 
+def test_the_largest_weight_is_darkest_and_shades_are_in_proportion(shown):
+    readings(weights=WEIGHTS[:1] / 3, readers=[1])
+    shades = [float(x) for x in re.findall(r"opacity: ([\d.]+)", shown[0]["text/html"])]
+    assert shades == [round(0.55 / 3, 3), 0.55, 0.0]
+    readings(weights=0 * WEIGHTS[:1], readers=[1])
+    assert set(re.findall(r"opacity: ([\d.]+)", shown[1]["text/html"])) == {"0.000"}
+
+
 def test_readings_run_from_left_to_right_unless_told(shown):
-    show_readings(["a", "b"], WEIGHTS[:1, :2], [0], glosses=["one", "two"], **TEXTS)
-    assert 'dir="ltr"><thead>' in shown[0]["text/html"]
+    show_readings(["a", "<b>"], WEIGHTS[:1, :2], [0], glosses=["one", "t&o"], **TEXTS)
+    page = shown[0]["text/html"]
+    assert '<ol class="ss-row" dir="ltr">' in page
+    assert '<bdi lang="en">&lt;b&gt;</bdi><small lang="en" dir="ltr">t&amp;o</small>' in page
 
 
 @pytest.mark.parametrize(

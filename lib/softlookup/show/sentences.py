@@ -68,7 +68,10 @@ def show_readings(
     lang: str = "en",
     direction: str = "ltr",
 ) -> None:
-    """Show how much some words of a sentence take from each of its words, one row a reader.
+    """Show how much some words of a sentence take from each of its words, one line a reader.
+
+    Each line is the whole sentence, and breaks as a sentence does where the page is narrow. The
+    darker a word, the more is taken from it; the number below says how much.
 
     Args:
         words: The sentence, in logical order: word 0 is read first, whatever the direction.
@@ -89,22 +92,19 @@ def show_readings(
     check_texts(alt, caption, name)
     _require_readings(words, weights, readers, glosses)
     require_choice(DIRECTIONS, direction=direction)
-    word = [f'<bdi lang="{html.escape(lang)}">{html.escape(text)}</bdi>' for text in words]
-    gloss = [f'<bdi lang="en" dir="ltr">{html.escape(text)}</bdi>' for text in glosses]
-    heads = "".join(f'<th scope="col">{w}<small>{g}</small></th>'
-                    for w, g in zip(word, gloss, strict=True))  # fmt: skip
-    rows, plain = [], [" ".join(glosses)]
+    darkest = max(weights.max().item(), 1e-12)
+    blocks, plain = [], [" ".join(glosses)]
     for reader, row in zip(readers, weights.detach().tolist(), strict=True):
-        cells = "".join(_cell(value, j == reader) for j, value in enumerate(row))
-        label = f'<th scope="row">{word[reader]}<small>{gloss[reader]}</small></th>'
-        rows.append(f"<tr>{label}{cells}</tr>")
+        chips = [
+            _chip(words[j], glosses[j], value, value / darkest, lang, j == reader)
+            for j, value in enumerate(row)
+        ]
+        who = f"{_isolated(words[reader], lang)}, word {reader}, reads"
+        blocks.append(
+            f'<p class="ss-who">{who}</p><ol class="ss-row" dir="{direction}">{"".join(chips)}</ol>'
+        )
         plain.append(f"{glosses[reader]}: " + " ".join(f"{value:.2f}" for value in row))
-    corner = '<td class="ss-corner"><small lang="en" dir="ltr">reader</small></td>'
-    table = (
-        f'<table class="ss-readings" dir="{direction}"><thead><tr>{corner}{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>"
-    )
-    _show(table, "\n".join(plain), alt, caption, name)
+    _show("".join(blocks), "\n".join(plain), alt, caption, name)
 
 
 def _marked(text: str, label: str, hue: str, clash: bool) -> str:
@@ -115,16 +115,23 @@ def _marked(text: str, label: str, hue: str, clash: bool) -> str:
     )
 
 
-def _cell(value: float, own: bool) -> str:
-    shade = f"color-mix(in srgb, var(--sl-blue, #0072b2) {100 * value:.0f}%, transparent)"
-    kind = " ss-own" if own else ""
-    number = f'<span class="ss-number" dir="ltr">{value:.2f}</span>'
-    return f'<td class="ss-cell{kind}"><i style="background: {shade}"></i>{number}</td>'
+def _isolated(text: str, lang: str) -> str:
+    return f'<bdi lang="{html.escape(lang)}">{html.escape(text)}</bdi>'
+
+
+def _chip(word: str, gloss: str, weight: float, shade: float, lang: str, own: bool) -> str:
+    kind = "ss-word ss-own" if own else "ss-word"
+    return (
+        f'<li class="{kind}"><i style="opacity: {0.55 * shade:.3f}"></i>{_isolated(word, lang)}'
+        f'<small lang="en" dir="ltr">{html.escape(gloss)}</small>'
+        f'<span class="ss-number" dir="ltr">{weight:.2f}</span></li>'
+    )
 
 
 def _show(body: str, plain: str, alt: str, caption: str, name: str) -> None:
     style = (files("softlookup.show") / "sentences.css").read_text(encoding="utf-8")
-    picture = f'<style>{style}</style>\n<div class="ss-body">{body}</div>'
+    group = f'<div class="sl-body ss-body" role="group" aria-label="{html.escape(alt)}">'
+    picture = f"<style>{style}</style>\n{group}{body}</div>"
     page = figure_html(picture, caption=caption, name=name, kind="sl-sentence")
     display({"text/html": page, "text/plain": f"Figure: {alt}\n{plain}"}, raw=True)
 
