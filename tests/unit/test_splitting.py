@@ -12,7 +12,9 @@ from softlookup.splitting import GPT2_PATTERN, GPT4_PATTERN, compiled, split_chu
         ("a", ["a"], ["a"]),
         ("Hello, y'all!", ["Hello", ",", " y", "'", "all", "!"], ["Hello", ",", " y", "'all", "!"]),
         ("we'll IT'S", ["we", "'ll", " IT", "'", "S"], ["we", "'ll", " IT", "'S"]),
-        ("it'ſ", ["it", "'", "ſ"], ["it", "'ſ"]),  # the long s is an s in the other case
+        ("'SELF", ["'", "SELF"], ["'S", "ELF"]),
+        ("'ſo 'RE!", ["'", "ſo", " '", "RE", "!"], ["'ſ", "o", " '", "RE", "!"]),  # a long s
+        ("½ Ⅷ²", ["½", " Ⅷ²"], ["½", " ", "Ⅷ²"]),
         ("in 2024", ["in", " 2024"], ["in", " ", "202", "4"]),
         ("x  y", ["x", " ", " y"], ["x", " ", " y"]),
         ("  x", [" ", " x"], [" ", " x"]),  # leading spaces
