@@ -279,7 +279,7 @@ def any_search(name, step, state, *, bos=BOS, eos=EOS, max_length=3):
     [
         ({"max_length": 0}, "max_length must be an integer of at least 1; got max_length=0"),
         ({"bos": -1}, "bos must be an integer of at least 0; got bos=-1"),
-        ({"eos": 1.0}, r"eos must be an integer of at least 0; got eos=1\.0"),
+        ({"eos": -2}, "eos must be an integer of at least 0; got eos=-2"),
         ({"eos": 4}, "eos must be a token of the vocabulary; got eos=4, vocab_size=4"),
     ],
 )
