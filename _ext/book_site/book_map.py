@@ -56,7 +56,8 @@ class BookMapLinks(SphinxTransform):
         env.note_dependency(str(lecture_map.ROOT / "chapters" / "concepts.yml"))
 
         def address(name: str) -> str:
-            return env.app.builder.get_relative_uri(env.docname, f"chapters/{name}")
+            uri = env.app.builder.get_relative_uri(env.docname, f"chapters/{name}")
+            return uri or "#"  # this very page
 
         files: dict[int, Path] = lecture_map.chapter_files()
         pages = {number: address(path.stem) for number, path in files.items()}
