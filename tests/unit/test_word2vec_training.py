@@ -248,6 +248,23 @@ def test_noise_is_drawn_as_often_as_it_should():
     assert_close(share, torch.tensor([0.5, 0.25, 0.25, 0.0]), atol=0.01, rtol=0)
 
 
+@pytest.mark.parametrize("power", [0.0, 0.75, 2.0])
+def test_the_power_reaches_the_noise(monkeypatch, power):
+    """Words that an epoch scores: each pair's own context, and noise after the power."""
+    drawn = []
+    step = skip_gram_training._step
+
+    def watched(U, V, centres, words, *rates):
+        drawn.append(words[:, 1:].flatten())
+        return step(U, V, centres, words, *rates)
+
+    monkeypatch.setattr(skip_gram_training, "_step", watched)
+    text = [["a", "b"], ["a", "a", "a", "a", "a", "a", "a"]] * 50
+    train_word2vec(text, d_model=2, power=power, n_negatives=20, epochs=1, generator=seeded(0))
+    share = (torch.cat(drawn) == 0).double().mean().item()
+    assert share == pytest.approx(8**power / (8**power + 1), abs=0.02)
+
+
 def test_shrunk_windows_are_equally_often_of_each_size():
     n = 30_000
     text = torch.arange(n), torch.zeros(n, dtype=torch.int64)
