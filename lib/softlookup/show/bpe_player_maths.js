@@ -10,6 +10,7 @@ const PATTERN = new RegExp([
   "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+",
   "\\p{N}{1,3}",
   " ?[^\\p{White_Space}\\p{L}\\p{N}]+[\\r\\n]*",
+  "\\p{White_Space}+(?![\\s\\S])",
   "\\p{White_Space}*[\\r\\n]+",
   "\\p{White_Space}+(?!\\P{White_Space})",
   "\\p{White_Space}+",
