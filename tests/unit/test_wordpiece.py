@@ -144,6 +144,12 @@ def test_marks_in_the_text_itself():
     assert tokenizer.decode([1, 3, 4, 2]) == "a ##ing"
 
 
+def test_only_the_first_two_signs_are_the_mark():
+    tokenizer = WordPieceTokenizer.train(["a## a## a## ax ay aq az aw"], 100, min_count=3)
+    assert tokenizer.tokens[15:] == ["####", "a##"]
+    assert tokenizer.decode([16, 15]) == "a####"
+
+
 def test_unknown_words():
     tokenizer = WordPieceTokenizer.train(["abc abc"], 8, unknown="<?>")
     assert tokenizer.tokens[0] == "<?>"
