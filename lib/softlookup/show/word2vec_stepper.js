@@ -139,13 +139,14 @@ class Stepper {
     const read = new Map(readRows(last, this.U, this.V).map(({ row, chance }) => [row, chance]));
     this.select.value = centre;
     this.title.textContent = full ? `P(context | ${words[centre]}), over all ${words.length} words`
-      : `How sure that the pair with ${words[centre]} is real: ${k} of the words are noise`;
+      : `σ(u · v) beside ${words[centre]}: one true word, ${k} of noise`;
     this.bars.forEach((one, row) => this.showBar(one, read.get(row), was?.get(row), row));
     this.plane.draw({ U: this.U, V: this.V, before: this.before, centre, context,
       pushed: last.negatives ?? [] });
     const each = 3 * (full ? words.length : k + 1) * this.U[0].length;
-    this.counter.textContent = `${this.steps} steps, ${this.multiplications} multiplications; `
-      + `each step ${each}. Dot product of the pair: `
+    const total = this.multiplications.toLocaleString("en-GB");
+    this.counter.textContent = `${this.steps} steps, ${total} multiplications; the next step `
+      + `makes ${each} more. Dot product of the pair: `
       + `${format(dot(this.U[centre], this.V[context]), 4)}.`;
   }
 

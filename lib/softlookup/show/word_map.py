@@ -1,6 +1,7 @@
 """A map of words: points in the plane, in the colours of their groups, with their names."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import torch
 from jaxtyping import Float
@@ -9,6 +10,10 @@ from torch import Tensor
 
 from softlookup.checks import require, require_distinct
 from softlookup.show.style import BLUE, GREEN, GREY, ORANGE, PURPLE
+
+LINE_HEIGHT = 11
+NAME_WIDTH = 50
+"""How far apart names of a group stand at least, in points; names further aside do not touch."""
 
 LOOKS = (("o", BLUE), ("s", ORANGE), ("^", GREEN), ("D", PURPLE))
 """Marker and colour of the first group, the second, and so on."""
@@ -25,12 +30,12 @@ def word_map(
     """Draw words as points: those of a group in one colour and shape, the others as grey dots.
 
     Args:
-        ax: Where to draw.
+        ax: Where to draw. Set its limits or margins before: names that would cover each other are
+            moved apart for the scale that it then has.
         xy: The place of each word.
         words: The words, distinct.
         groups: For each of 1 to 4 groups its name and its words. The names of the words stand to
-            the right of the first group's points, to the left of the second's, and so on, from
-            point to point a little higher and lower, so that neighbours can be read.
+            the right of the first group's points, to the left of the second's, and so on.
         names: Whether to write the words of the groups beside their points.
 
     Returns:
@@ -63,16 +68,41 @@ def word_map(
 def _write(
     ax: Axes, places: Tensor, members: Sequence[str], colour: str, *, to_the_left: bool
 ) -> None:
-    by_height = places[:, 1].argsort().tolist()
-    for rank, i in enumerate(by_height):
-        shift = (-6 if to_the_left else 6, 2 if rank % 2 else -4)
+    """Names beside their points, moved up or down until no two of the group cover each other."""
+    points = torch.as_tensor(ax.transData.transform(places.numpy())) * 72 / ax.figure.dpi
+    side = -1 if to_the_left else 1
+    heights = torch.tensor(_apart(points.tolist())).double()
+    for i, word in enumerate(members):
+        beside = (points[:, 1] - heights[i]).abs() < LINE_HEIGHT  # points that it could cover
+        beside &= (points[:, 0] - points[i, 0]).abs() < NAME_WIDTH
+        beside[i] = True
+        edge = (side * points[beside, 0]).max()
+        shift = side * edge - points[i, 0] + 7 * side, heights[i] - points[i, 1]
         ax.annotate(
-            members[i],
+            word,
             places[i].tolist(),
-            shift,
+            [number.item() for number in shift],
             textcoords="offset points",
             ha="right" if to_the_left else "left",
-            va="baseline" if rank % 2 else "center",
+            va="center",
             color=colour,
             fontsize=9,
         )
+
+
+def _apart(points: list[list[float]]) -> list[float]:
+    """The heights of points, those of near points pushed apart until names fit between them."""
+    order = sorted(range(len(points)), key=lambda i: points[i][1])
+    heights = [height for _, height in points]
+    near = [pair for pair in combinations(order, 2) if _near(*(points[i] for i in pair))]
+    for _ in range(100):
+        for below, above in near:
+            lack = LINE_HEIGHT - (heights[above] - heights[below])
+            if lack > 1e-6:
+                heights[below] -= lack / 2
+                heights[above] += lack / 2
+    return heights
+
+
+def _near(one: list[float], other: list[float]) -> bool:
+    return abs(one[0] - other[0]) < NAME_WIDTH

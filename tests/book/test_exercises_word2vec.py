@@ -1,0 +1,363 @@
+"""Chapter 4's exercises: blank, solved by the book, solved otherwise, and wrong in known ways."""
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from softlookup.exercises import word2vec as exercises
+from softlookup.ops import softmax
+
+NOTEBOOK = Path(__file__).resolve().parents[2] / "chapters" / "04_word2vec.ipynb"
+KEYS = ["pairs", "column", "noise", "gradient", "analogies", "optimum"]
+
+
+def cell(key: str) -> str:
+    """The code of one cell of the chapter."""
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    return "".join(next(cell["source"] for cell in cells if cell["id"] == key))
+
+
+def verdict_of(key: str) -> exercises.Verdict:
+    """Run an exercise's cell with what a reader has at hand; the verdict is its last line."""
+    *lines, check = cell(key).splitlines()
+    names = {"np": np, "torch": torch, "math": math, "softmax": softmax, "exercises": exercises}
+    exec("\n".join(lines), names)
+    return eval(check, names)
+
+
+@pytest.mark.parametrize("exercise", KEYS)
+def test_the_blank_exercise_asks_for_a_start_and_the_books_solution_passes(exercise):
+    blank = verdict_of(f"ex-{exercise}-start")
+    assert not blank
+    assert "Nothing to check so far" in blank.message
+    solved = verdict_of(f"ex-{exercise}-solution")
+    assert solved, solved.message
+
+
+CHECKS = [
+    exercises.check_pairs,
+    exercises.check_column,
+    exercises.check_noise,
+    exercises.check_gradient,
+    exercises.check_accuracies,
+    exercises.check_optimum,
+]
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("blank", [None, ..., lambda *arguments: None])
+def test_none_and_dots_are_a_blank_answer(check, blank):
+    assert "Nothing to check so far" in check(blank).message
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_an_error_in_the_learners_code_is_told(check):
+    verdict = check(lambda *arguments: 1 / 0)
+    assert not verdict
+    assert verdict.message == "Your code stopped with ZeroDivisionError: division by zero"
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_a_result_in_place_of_the_function_is_told(check):
+    assert "wants the function itself" in check([1, 2]).message
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("answer", ["words", 7, [object()], {}])
+def test_an_answer_of_another_kind_is_told_and_never_raised(check, answer):
+    verdict = check(lambda *arguments: answer)
+    assert not verdict
+    assert "Your code stopped" not in verdict.message
+
+
+# Pairs
+
+
+def windows(tokens, left, right):
+    """The contexts of each place, from an index that may run out on the right."""
+    n = len(tokens)
+    return [[j for j in range(t - left, t + right + 1) if 0 <= j < n] for t in range(n)]
+
+
+def pairs(tokens, k, left=None, right=None, keep=lambda t, j: t != j):
+    """Another right solution of the first exercise, with places to go wrong."""
+    left, right = k if left is None else left, k if right is None else right
+    near = windows(tokens, left, right)
+    return [(tokens[t], tokens[j]) for t, js in enumerate(near) for j in js if keep(t, j)]
+
+
+def wrapped(tokens, k):
+    """Lets a negative index count from the end."""
+    return [
+        (tokens[t], tokens[j])
+        for t in range(len(tokens))
+        for j in range(t - k, min(t + k + 1, len(tokens)))
+        if j != t and abs(j) < len(tokens)
+    ]
+
+
+RIGHT_PAIRS = {
+    "a list of tuples": pairs,
+    "lists": lambda tokens, k: [list(pair) for pair in pairs(tokens, k)],
+    "another order": lambda tokens, k: sorted(pairs(tokens, k), reverse=True),
+    "contexts first": lambda tokens, k: [pair[::-1] for pair in pairs(tokens, k)],
+    "a generator": lambda tokens, k: iter(pairs(tokens, k)),
+}
+
+
+@pytest.mark.parametrize("right", RIGHT_PAIRS)
+def test_right_pairs_pass_in_any_form(right):
+    verdict = exercises.check_pairs(RIGHT_PAIRS[right])
+    assert verdict, verdict.message
+    assert "26 pairs" in verdict.message
+
+
+WRONG_PAIRS = {
+    "right only": (lambda t, k: pairs(t, k, left=0), "right only"),
+    "left only": (lambda t, k: pairs(t, k, right=0), "left only"),
+    "one too far": (lambda t, k: pairs(t, k + 1), "one word too far"),
+    "one too short": (lambda t, k: pairs(t, k - 1), "too short"),
+    "range ends early": (lambda t, k: pairs(t, k, right=k - 1), "too short on the right"),
+    "itself": (lambda t, k: pairs(t, k, keep=lambda t, j: True), "not its own context"),
+    "round the end": (wrapped, "stop at 0"),
+    "a set": (lambda t, k: set(pairs(t, k)), "A set forgets repeats"),
+    "compares words": (
+        lambda tokens, k: pairs(tokens, k, keep=lambda t, j: tokens[t] != tokens[j]),
+        "Compare positions, not words",
+    ),
+    "neighbours only": (lambda t, k: list(pairwise(t)), "is missing"),
+    "twice": (lambda t, k: 2 * pairs(t, k), "too often"),
+    "triples": (lambda t, k: [(*pair, 1) for pair in pairs(t, k)], "should be a pair"),
+    "a string": (lambda t, k: "pairs", "Return a list of pairs"),
+    "a number": (lambda t, k: 26, "Return a list of pairs"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_PAIRS)
+def test_wrong_pairs_are_told_what_is_wrong(wrong):
+    function, message = WRONG_PAIRS[wrong]
+    verdict = exercises.check_pairs(function)
+    assert not verdict
+    assert message in verdict.message
+
+
+# One column
+
+
+def test_the_slides_vector_is_its_fourth_column():
+    table = torch.tensor(exercises.SLIDE_TABLE)
+    assert (torch.tensor([0.0, 0, 0, 1, 0]) @ table).tolist() == [10, 12, 19]
+    assert table.T[:, 3].tolist() == [10, 12, 19]
+    assert exercises.check_column(lambda U, i: U[:, i])
+
+
+def test_the_same_column_in_other_forms_passes():
+    one_hot = torch.eye(9).double()
+    assert exercises.check_column(lambda U, i: U.T[i].tolist())
+    assert exercises.check_column(lambda U, i: U[:, [i]])
+    assert exercises.check_column(lambda U, i: (U @ one_hot[: U.shape[1], i]).numpy()[: len(U)])
+    assert exercises.check_column(lambda U, i: [row[i] for row in U])
+
+
+WRONG_COLUMNS = {
+    "a row": (lambda U, i: U[i], "IndexError"),
+    "a row where there is one": (
+        lambda U, i: U[i] if U.shape[0] == U.shape[1] else U[:, i],
+        "you took row 1",
+    ),
+    "counted from 1": (lambda U, i: U[:, i - 1], "We count from 0"),
+    "the table": (lambda U, i: U, "should have shape (3,)"),
+    "the slide's numbers": (lambda U, i: [10, 12, 19], "its first number is"),
+    "reshaped": (lambda U, i: U.reshape(U.shape[1], U.shape[0])[i], "its first number is"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_COLUMNS)
+def test_wrong_columns_are_told_what_is_wrong(wrong):
+    function, message = WRONG_COLUMNS[wrong]
+    verdict = exercises.check_column(function)
+    assert not verdict
+    assert message in verdict.message
+
+
+# Noise
+
+
+def test_noise_by_plain_lists_passes():
+    def noise(counts, power):
+        weights = [count.item() ** power for count in counts]
+        return [weight / sum(weights) for weight in weights]
+
+    assert exercises.check_noise(noise)
+
+
+WRONG_NOISE = {
+    "no division": (lambda c, p: c**p, "divide by the sum"),
+    "shares first": (lambda c, p: (c / c.sum()) ** p, "the power comes first"),
+    "no power": (lambda c, p: c / c.sum(), "left the power out"),
+    "softmax": (lambda c, p: softmax(c**p), "no exponentials"),
+    "always 3/4": (lambda c, p: c**0.75 / (c**0.75).sum(), "the first probability is"),
+    "upside down": (lambda c, p: c**-p / (c**-p).sum(), "the first probability is"),
+    "one number": (lambda c, p: 1.0, "should have shape (3,)"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_NOISE)
+def test_wrong_noise_is_told_what_is_wrong(wrong):
+    function, message = WRONG_NOISE[wrong]
+    verdict = exercises.check_noise(function)
+    assert not verdict
+    assert message in verdict.message
+
+
+# The gradient
+
+
+def gradient(U, V, centres, contexts, *, add=True, everyone=True, mean=True):
+    """Another right solution, pair by pair, with places to go wrong."""
+    dU, dV, n = torch.zeros_like(U), torch.zeros_like(V), len(centres) if mean else 1
+    for w, x in zip(centres.tolist(), contexts.tolist(), strict=True):
+        errors = torch.softmax(V @ U[w], dim=0)
+        errors[x] -= 1
+        dU[w] = (dU[w] if add else 0) + errors @ V / n
+        if everyone:
+            dV += torch.outer(errors, U[w]) / n
+        else:
+            dV[x] -= U[w] / n
+    return dU, dV
+
+
+def by_autograd(U, V, centres, contexts):
+    """A third right solution."""
+    tables = [U.requires_grad_(), V.requires_grad_()]
+    loss = torch.nn.functional.cross_entropy(U[centres] @ V.T, contexts)
+    return list(torch.autograd.grad(loss, tables))
+
+
+def test_gradients_by_loops_and_by_autograd_pass():
+    assert exercises.check_gradient(gradient)
+    assert exercises.check_gradient(by_autograd)
+
+
+WRONG_GRADIENTS = {
+    "overwritten": (lambda *a: gradient(*a, add=False), "keeps only the last one's share"),
+    "true word only": (lambda *a: gradient(*a, everyone=False), "Only the true context words"),
+    "sum": (lambda *a: gradient(*a, mean=False), "the loss is their mean"),
+    "downhill": (lambda *a: [-table for table in gradient(*a)], "the gradient is uphill"),
+    "swapped": (lambda *a: gradient(*a)[::-1], "in the other order"),
+    "one table": (lambda *a: gradient(*a)[0], "Return two tables"),
+    "rows of the pairs": (lambda U, V, c, x: (U[c], V[x]), "should have shape"),
+    "no truth": (
+        lambda U, V, c, x: (torch.zeros_like(U), softmax(U[c] @ V.mT).mT @ U[c] / len(c)),
+        "Try a finite difference there",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_GRADIENTS)
+def test_wrong_gradients_are_told_what_is_wrong(wrong):
+    function, message = WRONG_GRADIENTS[wrong]
+    verdict = exercises.check_gradient(function)
+    assert not verdict
+    assert message in verdict.message
+
+
+# Analogies
+
+
+def accuracies(table, questions, *, unit=True, sign=1, only_c=False, euclid=False):
+    """Another right solution, question by question, with places to go wrong."""
+    rows = table / table.norm(dim=1, keepdim=True) if unit else table
+    right = [0, 0]
+    for a, b, c, d in questions.tolist():
+        wanted = sign * (rows[b] - rows[a]) + rows[c]
+        scores = torch.nn.functional.cosine_similarity(rows, wanted[None])
+        if euclid:
+            scores = -(rows - wanted).norm(dim=1)
+        right[1] += int(scores.argmax()) == d
+        scores[[c] if only_c else [a, b, c]] = -math.inf
+        right[0] += int(scores.argmax()) == d
+    return [count / len(questions) for count in right]
+
+
+def test_accuracies_by_a_loop_pass_and_differ():
+    verdict = exercises.check_accuracies(accuracies)
+    assert verdict
+    first, second = (float(word) for word in verdict.message.split() if word[0].isdigit())
+    assert first > second
+
+
+WRONG_ACCURACIES = {
+    "swapped": (lambda t, q: accuracies(t, q)[::-1], "inputs excluded first"),
+    "numbers": (lambda t, q: [s * len(q) for s in accuracies(t, q)], "return shares"),
+    "per cent": (lambda t, q: [100 * s for s in accuracies(t, q)], "per cent"),
+    "a - b + c": (lambda t, q: accuracies(t, q, sign=-1), "b − a + c"),
+    "lengths kept": (lambda t, q: accuracies(t, q, unit=False), "length 1"),
+    "only c excluded": (lambda t, q: accuracies(t, q, only_c=True), "inputs excluded the accuracy"),
+    "perfect": (lambda t, q: (1.0, 1.0), "the accuracy is"),
+    "one share": (lambda t, q: accuracies(t, q)[0], "should have shape (2,)"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_ACCURACIES)
+def test_wrong_accuracies_are_told_what_is_wrong(wrong):
+    function, message = WRONG_ACCURACIES[wrong]
+    verdict = exercises.check_accuracies(function)
+    assert not verdict
+    assert message in verdict.message
+
+
+# The optimum
+
+
+def scores(counts, k, *, change=lambda s: s):
+    """Another right solution, by the formula of pointwise mutual information."""
+    total = counts.sum()
+    joint, first, second = counts / total, counts.sum(1) / total, counts.sum(0) / total
+    return change(np.log(joint / (first[:, None] * second)) - math.log(k))
+
+
+def test_the_optimum_by_pmi_passes_and_is_the_least_loss():
+    assert exercises.check_optimum(scores)
+    counts, k = torch.tensor([[4.0, 1], [1, 2]]).double(), 3
+    best = scores(counts, k)
+    noise = counts.sum(0) / counts.sum()
+
+    def loss(s):
+        log_sigma = torch.nn.functional.logsigmoid
+        n_w = counts.sum(1, keepdim=True)
+        return -(counts * log_sigma(s) + k * n_w * noise * log_sigma(-s)).sum()
+
+    for nudge in torch.eye(4).double().view(4, 2, 2):
+        assert loss(best) < min(loss(best + 0.01 * nudge), loss(best - 0.01 * nudge))
+
+
+CONDITIONAL = "Those are log P(x | w)"
+WRONG_SCORES = {
+    "no k": (lambda c, k: scores(c, k) + math.log(k), "You left out k"),
+    "k on top": (lambda c, k: scores(c, k) + 2 * math.log(k), "You added log k"),
+    "conditional": (lambda c, k: (c / c.sum(1, keepdim=True)).log(), CONDITIONAL),
+    "chances": (lambda c, k: scores(c, k).sigmoid(), "undo σ"),
+    "upside down": (lambda c, k: -scores(c, k), "upside down"),
+    "base 2": (lambda c, k: scores(c, k) / math.log(2), "another base"),
+    "zeros for unseen": (lambda c, k: scores(c, k).where(c > 0, 0.0), "write −inf"),
+    "positive only": (lambda c, k: scores(c, k).clamp(min=0), "Where is the derivative"),
+    "counts": (lambda c, k: c, "Where is the derivative"),
+    "transposed shape": (lambda c, k: scores(c, k)[0], "should have shape"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_SCORES)
+def test_wrong_scores_are_told_what_is_wrong(wrong):
+    function, message = WRONG_SCORES[wrong]
+    verdict = exercises.check_optimum(function)
+    assert not verdict
+    assert message in verdict.message
