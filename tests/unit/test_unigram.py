@@ -118,6 +118,19 @@ def test_training_gives_the_probabilities_of_em():
     assert list(scores.values()) == sorted(scores.values(), reverse=True)
 
 
+def test_more_steps_of_em_leave_less_to_do():
+    texts = [message.text for message in messages()[:150]]
+    words = Counter(word for text in texts for word in split_at_markers(text))
+
+    def still_to_go(n_steps):
+        model = UnigramTokenizer.train(texts, 200, n_steps=n_steps).model
+        counts, _ = model.expected_counts(words)
+        total = sum(counts.values())
+        return max(abs(math.exp(model.log_probabilities[p]) - n / total) for p, n in counts.items())
+
+    assert still_to_go(10) < 1e-5 < 1e-4 < still_to_go(1)
+
+
 def test_training_keeps_what_covers_most():
     tokenizer = UnigramTokenizer.train(["the then there other " * 20 + "zq"], 16)
     assert len(tokenizer) == 16
