@@ -6,7 +6,6 @@ import { makePlane } from "./word2vec_stepper_plane.js";
 
 const SOFTMAX = "full softmax";
 const METHODS = [[SOFTMAX, "Full softmax"], ["negative sampling", "Negative sampling"]];
-let figures = 0;
 
 /** One bar: its button names the context word to pull. */
 function bar(word, onchoose) {
@@ -29,7 +28,6 @@ function field(label, control, ...more) {
 class Stepper {
   constructor(root, data) {
     this.data = data;
-    figures += 1;
     this.plane = makePlane(data.words);
     this.bars = data.words.map((word, row) => bar(word, () => this.choose({ context: row })));
     this.title = el("p", { class: "ws-title" });
@@ -51,11 +49,12 @@ class Stepper {
     this.rate = el("input", { ...own, type: "range", min: 0.1, max: 3, step: 0.1,
       class: "ws-slider", oninput: () => this.showRate() });
     const radio = ([method, label]) => el("label", { class: "sl-check" },
-      el("input", { ...own, type: "radio", name: `ws-method-${figures}`, value: method,
+      el("input", { ...own, type: "radio", name: "method", value: method,
         checked: method === SOFTMAX, onchange: () => this.choose({ method }) }), label);
     const press = (label, act) => el("button", { type: "button", class: "sl-button",
       onclick: act }, label);
-    return el("div", {},
+    // a form of its own, so that the radio buttons of two figures do not belong together
+    return el("form", { onsubmit: (event) => event.preventDefault() },
       el("div", { class: "sl-controls" }, field("Centre word", this.select),
         el("div", { class: "sl-field", role: "radiogroup", "aria-label": "Method" },
           el("span", { class: "sl-label", "aria-hidden": "true" }, "Method"),
