@@ -345,6 +345,12 @@ def test_the_optimum_by_pmi_passes_and_is_the_least_loss():
         assert loss(best) < min(loss(best + 0.01 * nudge), loss(best - 0.01 * nudge))
 
 
+def swapped_axes(counts, k):
+    """Takes the sums of the columns for the rows', and the other way round."""
+    by_chance = counts.sum(0)[:, None] * counts.sum(1) / counts.sum()
+    return (counts / (k * by_chance)).log()
+
+
 CONDITIONAL = "Those are log P(x | w)"
 WRONG_SCORES = {
     "no k": (lambda c, k: scores(c, k) + math.log(k), "You left out k"),
@@ -355,6 +361,7 @@ WRONG_SCORES = {
     "base 2": (lambda c, k: scores(c, k) / math.log(2), "another base"),
     "zeros for unseen": (lambda c, k: scores(c, k).where(c > 0, 0.0), "write −inf"),
     "positive only": (lambda c, k: scores(c, k).clamp(min=0), "Where is the derivative"),
+    "axes swapped": (swapped_axes, "Where is the derivative"),
     "counts": (lambda c, k: c, "Where is the derivative"),
     "transposed shape": (lambda c, k: scores(c, k)[0], "should have shape"),
 }
