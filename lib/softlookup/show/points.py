@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import torch
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 from torch import Tensor
 
 from softlookup.checks import require, require_choice
-from softlookup.show.style import COLOURS, INK
+from softlookup.show.style import COLOURS, INK, PAPER
 
 _MARKERS = "os^DvP"
 
@@ -26,6 +27,7 @@ def arrows(ax: Axes, tips: Mapping[str, Sequence[float]], *, colours: Sequence[s
     colours = colours or [COLOURS[k % len(COLOURS)] for k in range(len(tips))]
     require(len(colours) >= len(tips), "each vector needs a colour",
             colours=len(colours), vectors=len(tips))  # fmt: skip
+    halo = withStroke(linewidth=4, foreground=PAPER)
     for (name, tip), colour in zip(tips.items(), colours, strict=False):
         a, b = _points(torch.as_tensor(tip)[None], name)[0].tolist()
         arrow = {"arrowstyle": "-|>", "color": colour, "lw": 2, "shrinkA": 0, "shrinkB": 0}
@@ -33,7 +35,7 @@ def arrows(ax: Axes, tips: Mapping[str, Sequence[float]], *, colours: Sequence[s
         length = (a**2 + b**2) ** 0.5 or 1.0
         ax.annotate(name, (a, b), (11 * a / length, 11 * b / length), textcoords="offset points",
                     ha="center" if abs(a) < 0.7 * length else "left" if a > 0 else "right",
-                    va="center", color=colour)  # fmt: skip
+                    va="center", color=colour, path_effects=[halo])  # fmt: skip
         ax.update_datalim([(0, 0), (a, b)])
     ax.set_aspect("equal")
     ax.margins(0.18)
