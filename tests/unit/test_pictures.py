@@ -16,7 +16,7 @@ def generator(seed=0):
 
 
 def test_each_word_lights_its_own_patch_as_often_as_it_is_said():
-    stories, scenes = planted_scenes(31, generator(), noise=0)
+    stories, scenes = planted_scenes(31, generator(), noise=0.0)
     assert stories.shape == (31, len(SCENE_WORDS)) == (31, 6)
     assert scenes.shape == (31, 1, 8, 12)
     for story, scene in zip(stories, scenes, strict=True):
@@ -24,7 +24,7 @@ def test_each_word_lights_its_own_patch_as_often_as_it_is_said():
 
 
 def test_pictures_are_as_far_apart_as_their_stories():
-    stories, scenes = planted_scenes(31, generator(), noise=0)
+    stories, scenes = planted_scenes(31, generator(), noise=0.0)
     between = [-similarity(z, z, measure="euclidean") for z in (scenes.flatten(1), stories)]
     assert_close(*between)
 
@@ -36,7 +36,7 @@ def test_stories_are_distinct_and_say_a_word_at_most_three_times():
 
 
 def test_noise_has_the_size_that_was_asked_for():
-    quiet, loud = (planted_scenes(101, generator(), noise=noise)[1] for noise in (0, 0.5))
+    quiet, loud = (planted_scenes(101, generator(), noise=noise)[1] for noise in (0.0, 0.5))
     assert (loud - quiet).std().item() == pytest.approx(0.5, rel=0.05)
 
 
@@ -63,8 +63,8 @@ def test_captions_lie_by_the_toss_of_a_coin():
 @pytest.mark.parametrize(
     ("n", "noise", "message"),
     [
-        (0, 0, "n must be an integer of at least 1; got n=0"),
-        (4097, 0, "n must be at most 4096, the number of stories; got n=4097"),
+        (0, 0.0, "n must be an integer of at least 1; got n=0"),
+        (4097, 0.0, "n must be at most 4096, the number of stories; got n=4097"),
         (2, -1.0, "noise must not be negative or NaN; got noise=-1"),
         (2, math.nan, "noise must not be negative or NaN; got noise=nan"),
     ],

@@ -42,7 +42,7 @@ def planted_scenes(
     Chapter: data_card#pictures-with-words
 
     Example:
-        >>> stories, scenes = planted_scenes(3, torch.Generator().manual_seed(0), noise=0)
+        >>> stories, scenes = planted_scenes(3, torch.Generator().manual_seed(0), noise=0.0)
         >>> stories[0].tolist(), scenes[0].square().sum().round(decimals=3).item()
         ([0.0, 3.0, 2.0, 2.0, 2.0, 2.0], 25.0)
     """
