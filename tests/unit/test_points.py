@@ -21,7 +21,7 @@ def ax():
 
 
 def test_arrows_run_from_the_origin_to_their_tips_with_names_beyond(ax):
-    assert arrows(ax, {"x": (3, 1), "y": torch.tensor([-1.0, 2.0])}) is ax
+    assert arrows(ax, {"x": (3.0, 1.0), "y": torch.tensor([-1.0, 2.0])}) is ax
     tips = [text for text in ax.texts if text.arrow_patch is not None]
     names = [text for text in ax.texts if text.arrow_patch is None]
     assert [tuple(tip.xy) for tip in tips] == [(3, 1), (-1, 2)]
@@ -37,19 +37,19 @@ def test_arrows_run_from_the_origin_to_their_tips_with_names_beyond(ax):
 
 
 def test_arrows_take_their_colours_in_order(ax):
-    arrows(ax, {"a": (1, 0), "b": (0, 1)})
-    arrows(ax, {"c": (1, 1)}, colours=["#123456"])
+    arrows(ax, {"a": (1.0, 0.0), "b": (0.0, 1.0)})
+    arrows(ax, {"c": (1.0, 1.0)}, colours=["#123456"])
     names = [text.get_color() for text in ax.texts if text.arrow_patch is None]
     assert [to_hex(colour) for colour in names] == [*COLOURS[:2], "#123456"]
 
 
 def test_a_zero_vector_is_drawn_without_a_fault(ax):
-    arrows(ax, {"zero": (0, 0), "x": (1, 1)})
+    arrows(ax, {"zero": (0.0, 0.0), "x": (1.0, 1.0)})
     ax.figure.canvas.draw()
 
 
 def test_groups_keep_colour_marker_and_points_apart(ax):
-    points = {"first": torch.tensor([[0.0, 1.0], [2.0, 3.0]]), "second": [[5, 5]]}
+    points = {"first": torch.tensor([[0.0, 1.0], [2.0, 3.0]]), "second": [[5.0, 5.0]]}
     assert scatter_groups(ax, points) is ax
     first, second = ax.lines
     assert first.get_xydata().tolist() == [[0.0, 1.0], [2.0, 3.0]]
@@ -60,11 +60,12 @@ def test_groups_keep_colour_marker_and_points_apart(ax):
 
 
 def test_names_may_stand_above_their_groups(ax):
-    scatter_groups(ax, {"low": [[0, 0], [2, 1]], "high": [[9, 9]]}, names="beside")
+    scatter_groups(ax, {"low": [[0.0, 0.0], [2.0, 1.0]], "high": [[9.0, 9.0]]}, names="beside")
     assert ax.get_legend() is None
     assert [(text.get_text(), text.xy) for text in ax.texts] == [("low", (1, 1)), ("high", (9, 9))]
 
 
+@pytest.mark.bad_input
 def test_bad_groups_are_refused(ax):
     with pytest.raises(ValueError, match="names must be one of 'legend', 'beside'; got names='in'"):
         scatter_groups(ax, {"a": [[0, 0]]}, names="in")
@@ -79,4 +80,4 @@ def test_bad_groups_are_refused(ax):
         with pytest.raises(ValueError, match="'a' must hold finite numbers"):
             arrows(ax, {"a": [0, wrong]})
     with pytest.raises(ValueError, match="each vector needs a colour; got colours=1, vectors=2"):
-        arrows(ax, {"a": (1, 0), "b": (0, 1)}, colours=["#123456"])
+        arrows(ax, {"a": (1.0, 0.0), "b": (0.0, 1.0)}, colours=["#123456"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
@@ -13,7 +14,9 @@ from softlookup.show.style import COLOURS, INK, PAPER
 _MARKERS = "os^DvP"
 
 
-def arrows(ax: Axes, tips: Mapping[str, Sequence[float]], *, colours: Sequence[str] = ()) -> Axes:
+def arrows(
+    ax: Axes, tips: Mapping[str, Sequence[float] | Tensor], *, colours: Sequence[str] = ()
+) -> Axes:
     """Draw vectors as arrows from the origin, each with its name beyond its tip.
 
     Args:
@@ -44,7 +47,10 @@ def arrows(ax: Axes, tips: Mapping[str, Sequence[float]], *, colours: Sequence[s
 
 
 def scatter_groups(
-    ax: Axes, groups: Mapping[str, Tensor | Sequence[Sequence[float]]], *, names: str = "legend"
+    ax: Axes,
+    groups: Mapping[str, Tensor | np.ndarray | Sequence[Sequence[float]]],
+    *,
+    names: str = "legend",
 ) -> Axes:
     """Draw groups of points of the plane, each in a colour and with a marker of its own.
 
