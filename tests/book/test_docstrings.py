@@ -17,10 +17,6 @@ import softlookup
 ROOT = Path(__file__).resolve().parents[2]
 CHECKS = "softlookup.checks"  # no concept: nothing to teach
 PLANNED = {
-    "tasks": 1,
-    "embeddings": 3,
-    "word2vec": 4,
-    "tokenization": 6,
     "language_models": 7,
     "recurrence": 8,
     "seq2seq": 9,
