@@ -1,5 +1,6 @@
 """The translator: padding, the loss, training on tasks that it must learn, what it refuses."""
 
+import itertools
 import math
 
 import pytest
@@ -15,6 +16,7 @@ from softlookup.translation import (
     EOS,
     PAD,
     Translator,
+    _batches,
     pad_batch,
     sequence_loss,
     train_translator,
@@ -136,16 +138,16 @@ def test_same_generator_same_translator_and_the_global_one_stays(pairs):
     assert not all(states[0][name].equal(states[2][name]) for name in states[0])
 
 
-def test_training_uses_every_pair(pairs):
-    """With as many steps as there are batches, each word of a rare pair gets its gradient."""
-    rare = [*pairs[:60], (["z"], ["y"])]
-    generator = torch.Generator().manual_seed(2)
-    translator = train_translator(rare, generator=generator, n_steps=4, batch_size=16, **TINY)
-    untouched = train_translator(rare, generator=torch.Generator().manual_seed(2), n_steps=1,
-                                 batch_size=1, **TINY)  # fmt: skip
-    row = translator.source.encode(["z"])[0]
-    rows = [t.model.encoder.embedding.weight[row] for t in (translator, untouched)]
-    assert not rows[0].equal(rows[1])
+def test_batches_hold_every_pair_once_a_round(generator):
+    """61 pairs make three batches of 16 and one of 13; each holds sources of about one length."""
+    coded = [([k] * (1 + k % 7), [k]) for k in range(61)]
+    rounds = list(itertools.islice(_batches(coded, 16, generator), 8))
+    for batches in (rounds[:4], rounds[4:]):
+        assert sorted(len(batch) for batch in batches) == [13, 16, 16, 16]
+        assert sorted(pair for batch in batches for pair in batch) == sorted(coded)
+        lengths = [[len(source) for source, _ in batch] for batch in batches]
+        assert all(max(some) - min(some) <= 3 for some in lengths)
+    assert rounds[:4] != rounds[4:]
 
 
 def test_vocabularies_hold_all_words_and_the_marks(trained):
