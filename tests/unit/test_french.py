@@ -213,6 +213,7 @@ def test_determiners_and_adjectives_agree_with_their_noun(pairs):
                     determiner in PLURAL or (determiner == "de" and before != [])
                 ) == plural or (determiner == "de"), pair.source
                 assert determiner not in (MASCULINE if noun.gender == "f" else FEMININE)
+            assert determiner != "des" or not before  # "des chats", but "de petits chats"
             assert (determiner == "cet") <= (first[0] in VOWEL)
             assert (determiner in ("ce", "ma")) <= (first[0] not in VOWEL)
             for adjective in before + after:
