@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from ngram import HEADS as NGRAM_HEADS
+from ngram import ngram_rows
 from recurrence import gru_rows, length_rows
 from sklearn.feature_extraction.text import TfidfVectorizer
 from timing import seconds
@@ -162,10 +164,11 @@ def main() -> None:
     fourth = table(HEADS, word2vec_rows())
     recurrent = table(["one training step of the GRU", "time, to nn.GRU"], gru_rows())
     against = table(["n", "time of the GRU, to attention"], length_rows())
+    counted = table(NGRAM_HEADS, ngram_rows())
     stamp = (
         f"Measured on {datetime.date.today():%d %B %Y}: {machine()}, PyTorch {torch.__version__}."
     )
-    parts = [stamp, first, second, third, fourth, recurrent, against]
+    parts = [stamp, first, second, third, fourth, recurrent, against, counted]
     PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 

@@ -1,5 +1,6 @@
 """Data: bundled messages, text that every Python has, and loaders for text that is fetched."""
 
+from softlookup.data.agreement import AgreementSentence, agreement_sentences
 from softlookup.data.corpus import CLASSES, KINDS, LECTURE_SENTENCES, Message, messages, split
 from softlookup.data.french import Pair, french_english, il_m_a_entarte
 from softlookup.data.grammar import (
@@ -35,12 +36,14 @@ __all__ = [
     "PRETRAINED_FILE",
     "SCENE_WORDS",
     "SOURCES",
+    "AgreementSentence",
     "Message",
     "Pair",
     "RemoteFile",
     "SenseExample",
     "Source",
     "TaggedSentence",
+    "agreement_sentences",
     "captioned_digits",
     "english_prose",
     "french_english",
