@@ -138,7 +138,7 @@ WRONG_PAIRS = {
     ),
     "neighbours only": (lambda t, k: list(pairwise(t)), "is missing"),
     "twice": (lambda t, k: 2 * pairs(t, k), "too often"),
-    "triples": (lambda t, k: [(*pair, 1) for pair in pairs(t, k)], "should be a pair of words"),
+    "triples": (lambda t, k: [(*pair, "!") for pair in pairs(t, k)], "should be a pair of words"),
     "a string": (lambda t, k: "pairs", "Return a list of pairs"),
     "a number": (lambda t, k: 26, "Return a list of pairs"),
 }
