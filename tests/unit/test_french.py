@@ -203,6 +203,14 @@ def agreeing(noun, plural, adjective, following):
     return adjective.before_vowel if following[0] in VOWEL else adjective.masculine
 
 
+def test_genders_are_those_of_the_dictionary():
+    """Everything else asks the lexicon."""
+    feminine = {noun.singular for noun in NOUNS if noun.gender == "f"}
+    assert feminine == {"reine", "voisine", "étudiante", "souris", "pomme", "tarte", "lettre",
+                        "image", "maison", "école"}  # fmt: skip
+    assert {noun.gender for noun in NOUNS} == {"m", "f"}
+
+
 def test_determiners_and_adjectives_agree_with_their_noun(pairs):
     for pair in pairs:
         for determiner, before, word, after in noun_phrases(list(pair.source)):
