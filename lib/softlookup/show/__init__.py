@@ -10,11 +10,13 @@ from softlookup.show.patch_cutter import PatchCutter
 from softlookup.show.points import arrows, scatter_groups
 from softlookup.show.query_bars import QueryBars
 from softlookup.show.referent_switch import ReferentSwitch
+from softlookup.show.rnn_stepper import RnnStepper
 from softlookup.show.rule_lights import RuleLights
 from softlookup.show.sentences import show_readings, show_spans
 from softlookup.show.session import setup
 from softlookup.show.similarity_plane import SimilarityPlane
 from softlookup.show.source import show_source
+from softlookup.show.spectral_sliders import SpectralSliders
 from softlookup.show.table import format_number, show_table
 from softlookup.show.tfidf_bench import TfidfBench
 from softlookup.show.token_draw import merge_tree, token_rows
@@ -28,8 +30,10 @@ __all__ = [
     "PatchCutter",
     "QueryBars",
     "ReferentSwitch",
+    "RnnStepper",
     "RuleLights",
     "SimilarityPlane",
+    "SpectralSliders",
     "TfidfBench",
     "Word2VecStepper",
     "arrows",
@@ -45,6 +49,6 @@ __all__ = [
     "show_source",
     "show_spans",
     "show_table",
-    "word_map",
     "token_rows",
+    "word_map",
 ]
