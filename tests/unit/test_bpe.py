@@ -144,9 +144,9 @@ def test_copies_encode_alike(tokenizer):
 def test_a_million_equal_characters_in_seconds(character):
     text = character * 1_000_000
     tokenizer = BytePairTokenizer.train([character * 5000, TEXT], 290)
-    start = time.perf_counter()
+    start = time.process_time()  # of this process alone: a busy machine changes little
     ids = tokenizer.encode(text)
-    assert time.perf_counter() - start < 5 * len(character.encode())
+    assert time.process_time() - start < 5
     assert tokenizer.decode(ids) == text
 
 

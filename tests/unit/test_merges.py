@@ -133,10 +133,10 @@ def test_apply_without_merges():
 
 def test_a_million_equal_bytes_take_seconds():
     chunk = b"a" * 1_000_000
-    start = time.perf_counter()
+    start = time.process_time()
     merges = learn_merges({chunk: 1}, 100)
     ids = apply_merges(chunk, {pair: 256 + k for k, pair in enumerate(merges)})
-    assert time.perf_counter() - start < 10  # about 1.5 s; pair by pair it would be hours
+    assert time.process_time() - start < 5  # about 1 s; pair by pair it would be hours
     lengths = dict.fromkeys(range(256), 1)
     for k, (left, right) in enumerate(merges):
         lengths[256 + k] = lengths[left] + lengths[right]
