@@ -6,6 +6,7 @@ from softlookup.show.draw import bars, heatmap
 from softlookup.show.figure import show_figure
 from softlookup.show.interactive import Interactive
 from softlookup.show.matrix_microscope import MatrixMicroscope
+from softlookup.show.next_words import NextWords
 from softlookup.show.patch_cutter import PatchCutter
 from softlookup.show.points import arrows, scatter_groups
 from softlookup.show.query_bars import QueryBars
@@ -27,6 +28,7 @@ __all__ = [
     "BpePlayer",
     "Interactive",
     "MatrixMicroscope",
+    "NextWords",
     "PatchCutter",
     "QueryBars",
     "ReferentSwitch",

@@ -1,0 +1,118 @@
+// Next words: count ratios, Kneser-Ney and a window of vectors, as softlookup.ngram and neural_lm.
+
+const key = (ids) => ids.join(" ");
+
+/** For each history of n - 1 ids the counts of the ids after it; bos stands before each text. */
+export function followers(texts, n, size) {
+  const [bos, eos, table] = [size, size - 1, new Map()];
+  for (const text of texts) {
+    const padded = [...Array(n - 1).fill(bos), ...text, eos];
+    for (let end = n - 1; end < padded.length; end += 1) {
+      const history = key(padded.slice(end - n + 1, end));
+      if (!table.has(history)) table.set(history, new Map());
+      const row = table.get(history);
+      row.set(padded[end], (row.get(padded[end]) ?? 0) + 1);
+    }
+  }
+  return table;
+}
+
+/** One order down: after how many words a run occurs; after bos, how often. */
+export function continuations(table, bos) {
+  const lower = new Map();
+  for (const [history, row] of table) {
+    const shorter = history.split(" ").slice(1);
+    if (!lower.has(key(shorter))) lower.set(key(shorter), new Map());
+    const sums = lower.get(key(shorter));
+    for (const [id, count] of row) {
+      sums.set(id, (sums.get(id) ?? 0) + (Number(shorter[0] ?? -1) === bos ? count : 1));
+    }
+  }
+  return lower;
+}
+
+const lastWords = (ids, n, bos) => {
+  const padded = [...Array(n).fill(bos), ...ids];
+  return padded.slice(padded.length - n);
+};
+
+const total = (row) => [...row.values()].reduce((a, b) => a + b, 0);
+
+/** C(hw) / C(h), or null where h was never seen. */
+export function ratios(table, ids, n, size) {
+  const row = table.get(key(lastWords(ids, n - 1, size)));
+  if (row === undefined) return null;
+  return Array.from({ length: size }, (_, id) => (row.get(id) ?? 0) / total(row));
+}
+
+/** Interpolated Kneser-Ney, from single words up to the highest order. */
+export function kneserNey(tables, ids, size, discount) {
+  const history = lastWords(ids, tables.length - 1, size);
+  let p = Array(size).fill(1 / size);
+  tables.forEach((table, order) => {
+    const row = table.get(key(history.slice(history.length - order)));
+    if (row === undefined) return;
+    const sum = total(row);
+    p = p.map((below, id) =>
+      (Math.max((row.get(id) ?? 0) - discount, 0) + discount * row.size * below) / sum);
+  });
+  return p;
+}
+
+const linear = (weight, bias, x) =>
+  weight.map((row, i) => row.reduce((sum, w, j) => sum + w * x[j], bias[i]));
+
+/** Bengio's network: vectors side by side, tanh, softmax. */
+export function feedForward(network, ids, n, size) {
+  const x = lastWords(ids, n - 1, size).flatMap((id) => network["embedding.weight"][id]);
+  const hidden = linear(network["hidden.weight"], network["hidden.bias"], x).map(Math.tanh);
+  const logits = linear(network["output.weight"], network["output.bias"], hidden);
+  const largest = Math.max(...logits);
+  const exps = logits.map((logit) => Math.exp(logit - largest));
+  const sum = exps.reduce((a, b) => a + b, 0);
+  return exps.map((value) => value / sum);
+}
+
+/** All models, by name: each gives a row of probabilities for the ids so far, or null. */
+export function modelsOf({ texts, words, discount, network, n }) {
+  const size = words.length;
+  const tables = [1, 2, 3].map((order) => followers(texts, order, size));
+  const orders = [tables[2]];
+  for (let order = 2; order > 0; order -= 1) orders.unshift(continuations(orders[0], size));
+  return {
+    unigram: (ids) => ratios(tables[0], ids, 1, size),
+    bigram: (ids) => ratios(tables[1], ids, 2, size),
+    trigram: (ids) => ratios(tables[2], ids, 3, size),
+    "trigram, Kneser-Ney": (ids) => kneserNey(orders, ids, size, discount),
+    "window of vectors": (ids) => feedForward(network, ids, n, size),
+  };
+}
+
+/** Numbers from 0 to 1 that a seed determines (mulberry32). */
+export function random(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** The id at which the running sum of the probabilities passes u; never one of probability 0. */
+export function drawn(p, u) {
+  let [sum, last] = [0, -1];
+  for (let id = 0; id < p.length; id += 1) {
+    if (p[id] > 0) last = id;
+    sum += p[id];
+    if (u < sum) return id;
+  }
+  return last;
+}
+
+/** The ids of a line's words, and the words that have none. */
+export function idsOf(line, words) {
+  const typed = line.toLowerCase().split(/\s+/u).filter((word) => word !== "");
+  const ids = typed.map((word) => words.slice(0, -1).indexOf(word));
+  return { ids, unknown: typed.filter((_, i) => ids[i] < 0) };
+}
