@@ -192,7 +192,7 @@ def _worked(state: object, output: object, first_wrong: object) -> str:
         raise Wrong(f"{wrong:.4f} is wrong, but only because an earlier number is.")
     if abs(wrong - _FIRST_WRONG) > 1e-6:
         raise Wrong("Compare number by number, from a on; give it as the slide prints it.")
-    return "0.421899 is printed as 0.4228, and the output carries the slip to 0.8215."
+    return "The slide prints 0.4228 for 0.4219, and the output carries the slip to 0.8215."
 
 
 def _one(answer: object, what: str) -> float:
