@@ -128,7 +128,17 @@ def test_the_right_scores_come_from_the_text_of_the_exercise():
 
 @pytest.mark.parametrize(
     "kind",
-    [float, lambda v: round(v, 2), lambda v: round(v, 3), torch.tensor, np.float32, Fraction],
+    [
+        float,
+        lambda v: round(v, 2),
+        lambda v: round(v, 3),
+        torch.tensor,
+        np.float32,
+        Fraction,
+        np.array,
+        lambda v: np.array([v], dtype=np.float32),
+        lambda v: torch.tensor([v]),
+    ],
 )
 def test_scores_in_any_form_pass(kind):
     assert exercises.check_scores({name: kind(score) for name, score in RIGHT.items()})
@@ -150,6 +160,9 @@ def test_scores_in_any_form_pass(kind):
         ({"precision": float("nan")}, "is a share"),
         ({"precision": "2/3"}, "should be a number; you gave '2/3'"),
         ({"recall": True}, "should be a number; you gave True"),
+        ({"recall": np.array(True)}, "should be a number; you gave True"),
+        ({"recall": np.array([0.5, 0.5])}, "should be a number; you gave array([0.5, 0.5])"),
+        ({"F1": np.array(0.6)}, "F1 is not 0.6."),
         ({"recall": ...}, "Nothing to check so far"),
         ({"accuracy": 5 / 8}, "the keys"),
     ],
@@ -176,8 +189,8 @@ BOOKS = r"(?i)\bmake\s+[$£€]?\d{1,3}(?:,?\d{3})*\s+(?:every|each|per|a)\s+(?:
         BOOKS,
         re.compile(BOOKS),
         re.compile(MONEY, re.IGNORECASE),
-        r"(?i)(?<!\w)make\s+[€£$]?[1-9][\d,]*\s+(every|each|per|a)\s+(day|week|month|year)(?!\w)",
-        r"(?i)(^|\W)make\s+[€£$]?(\d+,)*\d+\s+(every|each|per|a)\s+(day|week|month|year)(\W|$)",
+        r"(?i)(?<!\w)make\s+[€£$]?[1-9]\d*(,\d{3})*\s+(every|each|per|a)\s+(day|week|month|year)(?!\w)",
+        r"(?i)(^|\W)make\s+[€£$]?(\d+|\d+(,\d\d\d)+)\s+(every|each|per|a)\s+(day|week|month|year)(\W|$)",
     ],
 )
 def test_other_right_patterns_pass(pattern):
@@ -211,6 +224,17 @@ WRONG_PATTERNS = {
     "no edge in front": (BOOKS.replace(r"\bmake", "make"), "“remake” is another word"),
     "no edge behind": (BOOKS.removesuffix(r"\b"), "“weekend” is another word"),
     "any amount": (BOOKS.replace(r"[$£€]?\d{1,3}(?:,?\d{3})*", r"\S+"), "“money” is no amount"),
+    "something with a digit": (
+        BOOKS.replace(r"[$£€]?\d{1,3}(?:,?\d{3})*", r"\S*\d"),
+        "'make x5 every week' is found, and should not be",
+    ),
+    "letters behind": (BOOKS.replace(r"{3})*", r"{3})*\w*"), "'make 5x every week' is found"),
+    "signs": (BOOKS.replace("[$£€]?", "[$£€]*"), "One sign of a currency is enough"),
+    "commas anywhere": (BOOKS.replace(r"\d{1,3}(?:,?\d{3})*", r"\d[\d,]*"), "Two commas"),
+    "groups of any size": (
+        BOOKS.replace(r"\d{1,3}(?:,?\d{3})*", r"\d+(?:,\d+)*"),
+        "A comma at the thousands has three digits behind it",
+    ),
     "the sign is enough": (BOOKS.replace(r"\d{1,3}(?:,?\d{3})*", r"[\d,]*"), "A sign alone"),
     "anything between": (BOOKS.replace(r"\s+(?:every", r".+(?:every"), "followed by “every”"),
     "any quantifier": (BOOKS.replace("(?:every|each|per|a)", r"\w+"), "“any” does not belong"),

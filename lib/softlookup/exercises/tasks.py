@@ -1,5 +1,6 @@
 """Checks of chapter 1: task families, scores by hand, a pattern, the repaired filter, names."""
 
+import math
 import random
 import re
 from numbers import Integral, Real
@@ -53,6 +54,11 @@ PATTERN_CASES = (
     ("make $ every week", False, "A sign alone is no amount."),
     ("make 500 cakes every week", False, "The amount must be followed by “every” or its like."),
     ("make 500 days a week", False, "The amount must be followed by “every” or its like."),
+    ("make x5 every week", False, "“x5” is no number: there is more in it than digits."),
+    ("make 5x every week", False, "“5x” is no number: there is more in it than digits."),
+    ("make $$5 a day", False, "One sign of a currency is enough."),
+    ("make 1,,00 every week", False, "Two commas never stand next to each other in a number."),
+    ("make 1,00 every week", False, "A comma at the thousands has three digits behind it."),
     ("remake 500 every week", False, "“remake” is another word: what marks the edge of a word?"),
     ("make 500 every weekend", False, "“weekend” is another word: mark the edge of a word."),
     ("make 500 any week", False, "“any” does not belong to the rule."),
@@ -230,7 +236,8 @@ def _scores(answer: object) -> str:
 
 
 def _share(name: str, value: object) -> float:
-    value = value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
+    if isinstance(value, Tensor | np.ndarray) and math.prod(value.shape) == 1:
+        value = value.item()
     if isinstance(value, bool) or not isinstance(value, Real):
         raise Wrong(f"The {name} should be a number; you gave {value!r}.")
     if not 0 <= value <= 1:
