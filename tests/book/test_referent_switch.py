@@ -160,15 +160,43 @@ def test_it_asks_before_it_answers(open_figure):
     assert_shows(page, "wide", "both", before="tired")
 
 
+def assert_asks(page):
+    """Nothing of the head is to be seen or heard, and no answer stands."""
+    assert page.locator(".rs-board").is_hidden()
+    assert page.locator(".rs-live").is_hidden()
+    assert page.locator(".rs-live").text_content() == ""
+    assert page.inner_text(".rs-verdict").startswith("Answer first")
+    assert page.locator('input[name="answer"]:checked').count() == 0
+
+
+def test_a_new_ending_asks_again(open_figure):
+    page = open_figure()
+    assert_asks(page)
+    before = "tired"
+    for ending in ("wide", "dirty", "tired", "dirty"):
+        choose(page, "ending", ending)
+        assert_asks(page)
+        choose(page, "mask", "only what came before")
+        assert_asks(page)
+        choose(page, "answer", "the cat")
+        assert_shows(page, ending, "causal", before=before)
+        choose(page, "mask", "all words")  # the sentence is the same: the answer stands
+        assert page.inner_text(".rs-verdict").startswith("You: the cat. The head: ")
+        assert_shows(page, ending, "both", before=before)
+        choose(page, "ending", ending)  # no change, no new question
+        assert page.locator(".rs-board").is_visible()
+        before = ending
+
+
 @pytest.mark.parametrize("mask", ["both", "causal"])
 def test_every_ending_and_every_reader(open_figure, mask):
     page = open_figure()
-    choose(page, "answer", "cannot tell")
     if mask == "causal":
         choose(page, "mask", "only what came before")
     before = "wide"
     for ending in ["tired", "dirty", "wide", "tired"]:
         choose(page, "ending", ending)
+        choose(page, "answer", "cannot tell")
         for reader in range(7):
             page.locator(".rs-word").nth(reader).click()
             pressed = page.locator('.rs-word[aria-pressed="true"]')
@@ -195,8 +223,7 @@ def test_the_readers_answer_is_compared_with_the_heads(open_figure, mask):
             assert said.startswith(f"You: {text}. The head: the {WORDS[head]} (cat {row[CAT]:.3f}")
             assert said.endswith("You agree." if place == head else "You differ.")
         choose(page, "ending", ENDINGS[ENDINGS.index(ending) - 1])
-        assert page.inner_text(".rs-verdict").endswith("And you?")
-        assert page.locator('input[name="answer"]:checked').count() == 0
+        assert_asks(page)
 
 
 def test_a_tie_is_told(open_figure):
@@ -216,6 +243,9 @@ def test_the_keyboard_does_it_all(open_figure):
     assert page.locator(".rs-board").is_visible()
     page.locator('input[name="ending"]').first.focus()
     page.keyboard.press("ArrowRight")
+    assert_asks(page)
+    page.locator('input[name="answer"]').first.focus()
+    page.keyboard.press("Space")
     assert_shows(page, "wide", "both", before="tired")
     page.locator('input[name="mask"]').first.focus()
     page.keyboard.press("ArrowDown")
@@ -229,8 +259,8 @@ def test_the_keyboard_does_it_all(open_figure):
 @pytest.mark.parametrize("width", [390, 1280])
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width)
-    choose(page, "answer", "the cat")
     choose(page, "ending", "wide")
+    choose(page, "answer", "the cat")
     choose(page, "mask", "only what came before")
     assert axe_faults(page) == []
     assert scroll_faults(page) == []

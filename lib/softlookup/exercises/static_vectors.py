@@ -369,17 +369,16 @@ def _tagger(function: object) -> str:
     n = len(train)
     score = token_scores(gold[:n], tags[:n]).f1
     if score < 1:
-        raise Wrong(f"F1 on the sentences that you learned from is {score:.3f}; reach 1. "
+        raise Wrong(f"Token F1 on the sentences that you learned from is {score:.3f}; reach 1. "
                     f"{_tagger_hint(tags[:n], score)}")  # fmt: skip
     score = token_scores(gold[n:], tags[n:]).f1
     if score < REQUIRED_F1:
-        raise Wrong(f"F1 is 1 on what you learned from, but {score:.3f} on new names; reach "
+        raise Wrong(f"Token F1 is 1 on what you learned from, but {score:.3f} on new names; reach "
                     f"{REQUIRED_F1}. Learn from the vectors, not from the words.")  # fmt: skip
     spans = [bio_to_spans(row, stray="begin") for row in tags[n:]]
     perfect = sum(a == s.spans for a, s in zip(spans, test, strict=True))
-    return (
-        f"F1 = 1 on the labelled sentences, and {perfect} of {len(test)} new ones without a slip."
-    )
+    slips = f"{perfect} of {len(test)} new ones without a slip"
+    return f"Token F1 = 1 on the labelled sentences, and {slips}."
 
 
 def _judge_table(table: object, tokens: list[str]) -> Tensor:

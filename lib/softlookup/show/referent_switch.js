@@ -26,7 +26,7 @@ function meter(step) {
 class Switch {
   constructor(root, data) {
     Object.assign(this, data, {ending: 0, before: 1, causal: false, reader: data.pronoun,
-      answer: null, answered: false});
+      answer: null});
     this.n = data.words.length + 1;
     this.live = el("p", {class: "sl-live rs-live", "aria-live": "polite"});
     this.verdict = el("p", {class: "sl-live rs-verdict", role: "status"});
@@ -88,8 +88,7 @@ class Switch {
   update() {
     const now = this.readAll(this.ending);
     const then = this.readAll(this.before);
-    this.answered ||= this.answer !== null;
-    const sees = this.answered;
+    const sees = this.answer !== null;
     this.board.hidden = !sees;
     this.live.hidden = !sees;
     this.sentence(this.ending).forEach((word, j) => this.showRow(j, word, now, then));
@@ -139,7 +138,6 @@ class Switch {
     const place = chosen(weights, this.referents);
     const pair = this.referents.map((j) => `${this.words[j]} ${weights[j].toFixed(3)}`).join(", ");
     const head = `The head: ${name(place)} (${pair}).`;
-    if (this.answer === null) return `${head} And you?`;
     const yours = this.answer === "none" ? null : Number(this.answer);
     return `You: ${name(yours)}. ${head} ${yours === place ? "You agree." : "You differ."}`;
   }

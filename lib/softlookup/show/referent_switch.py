@@ -16,7 +16,7 @@ _ALT = (
     "the words before in sight they do not."
 )
 _CAPTION = (
-    "The referent switch. Say what “it” is, change the last word, then let words read only what "
+    "The referent switch. Say what “it” is, once for each last word; then let words read only what "
     "came before. Any word can be made the reader."
 )
 Step = tuple[Tensor, Tensor, Tensor]
