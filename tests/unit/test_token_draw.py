@@ -28,7 +28,7 @@ def test_boxes_are_as_wide_as_their_bytes_and_keep_the_order(ax):
     heights = [round(box.get_y() + 0.36, 9) for box in ax.patches]
     assert heights == [0, 0, *[1] * 7]
     assert [text.get_text() for text in ax.texts] == (
-        ["ok", "␣😁", "o", "k", "␣", "F0", "9F", "98", "81"]
+        ["ok", "_😁", "o", "k", "_", "F0", "9F", "98", "81"]
     )
     assert [text.get_color() for text in ax.texts[:4]] == [BLUE, GREY, BLUE, ORANGE]
     assert [box.get_linestyle() for box in ax.patches[:3]] == ["-", ":", "-"]

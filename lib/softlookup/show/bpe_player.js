@@ -9,7 +9,7 @@ const SHOWN = 5;
 const IDS_SHOWN = 120;
 const HUES = 6;
 const DELAY = 700;  // milliseconds between two merges of the running player
-const SIGNS = { " ": "␣", "\n": "↵", "\t": "⇥" };
+const SIGNS = { " ": "_", "\n": "↵", "\t": "⇥" };
 const INVISIBLE = /[\p{White_Space}\p{C}]/u;
 const MARK = /\p{M}/u;
 

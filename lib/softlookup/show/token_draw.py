@@ -17,7 +17,7 @@ def token_rows(
     Args:
         ax: Where to draw.
         rows: The parts of the text, by the name of the unit. A part that is no whole character is
-            shown in hexadecimal digits, a space as "␣".
+            shown in hexadecimal digits, a space as "_".
         lost: Parts that this unit throws away, as (name, place): grey and dotted.
 
     Raises:
@@ -80,6 +80,6 @@ def merge_tree(ax: Axes, chunk: str, merges: Sequence[tuple[str, str]]) -> Axes:
 
 def _label(part: bytes) -> str:
     try:
-        return part.decode().replace(" ", "␣")
+        return part.decode().replace(" ", "_")
     except UnicodeDecodeError:
         return part.hex(" ").upper()
