@@ -116,7 +116,12 @@ ATTENTION_SLIPS = {
         lambda Q, K, V, mask=None: fill(scaled(Q, K), mask, -1e9).softmax(-1) @ V,
         "plain average of all keys, the forbidden ones",
     ),
-    "noise": (lambda Q, K, V, mask=None: book_attention(Q, K, V, mask) + 0.01, "row 0, column"),
+    "one wrong number": (
+        lambda Q, K, V, mask=None: book_attention(Q, K, V, mask).index_put(
+            (torch.tensor(0), torch.tensor(1)), V.sum()
+        ),
+        "row 0, column 1 you have",
+    ),
 }
 
 

@@ -61,3 +61,20 @@ def test_numbers_takes_lists_arrays_and_tensors():
     for answer in ([1, 2], expected.numpy(), expected.float()):
         assert close(numbers(answer, expected, "the weights"), expected)
     assert not close(numbers([1, 2.1], expected, "the weights"), expected)
+
+
+@pytest.mark.parametrize(
+    ("argument", "shown"),
+    [
+        ("", " (it was given '')"),
+        (torch.ones(3, 2), " (it was given a tensor (3, 2))"),
+        ("long " * 40, ""),
+        (print, " (it was given <built-in function print>)"),
+        (lambda: 0, ""),
+    ],
+)
+def test_what_the_code_was_given_is_told_if_it_is_short(argument, shown):
+    with pytest.raises(Wrong) as caught:
+        call(lambda _: 1 / 0, argument, what="divide")
+    complaint = "Your code stopped with ZeroDivisionError: division by zero"
+    assert str(caught.value) == complaint + shown

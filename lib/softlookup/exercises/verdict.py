@@ -68,7 +68,8 @@ def call(function: object, *arguments: object, what: str) -> object:
     except NotImplementedError:
         answer = None
     except Exception as error:  # whatever the learner's code raises is told, not raised
-        raise Wrong(f"Your code stopped with {type(error).__name__}: {error}") from error
+        complaint = f"Your code stopped with {type(error).__name__}: {error}"
+        raise Wrong(complaint + _given(arguments)) from error
     started(answer, what)
     return answer
 
@@ -102,3 +103,10 @@ def close(answer: Tensor, expected: Tensor, tolerance: float = 1e-6) -> bool:
     return torch.allclose(
         answer.double(), expected.double(), rtol=tolerance, atol=tolerance, equal_nan=False
     )
+
+
+def _given(arguments: tuple) -> str:
+    """What the learner's code was called with, where that is short enough to help."""
+    shown = [f"a tensor {tuple(a.shape)}" if isinstance(a, Tensor) else repr(a) for a in arguments]
+    text = ", ".join(shown)
+    return f" (it was given {text})" if shown and len(text) <= 120 and " at 0x" not in text else ""
