@@ -8,11 +8,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
+from math import inf
 
 from softlookup.checks import require, require_int
 
 BYTES = 256
 """The ids 0 to 255 are the bytes themselves; the first merge makes id 256."""
+
+SHORT = 64
+"""Up to so many bytes, joining one pair at a time is the faster way to apply merges."""
 
 Pair = tuple[int, int]
 
@@ -141,8 +145,10 @@ def learn_merges(chunks: Mapping[bytes, int], n_merges: int) -> list[Pair]:
 def apply_merges(chunk: bytes, new_ids: Mapping[Pair, int]) -> list[int]:
     """The ids of one chunk: of all merges that are possible, the one learned first comes first.
 
-    A merge makes pairs that only later merges can join, so each merge is applied at most once, at
-    all its places together. A chunk of a million bytes takes seconds, not days.
+    A merge makes pairs that only later merges can join, so it makes no difference whether one join
+    is made at a time, from the left, or each merge at all its places together. Short chunks, such
+    as words, take the first way, which is simple; long ones the second: a chunk of a million bytes
+    takes seconds, not days.
 
     Args:
         chunk: The bytes of one chunk.
@@ -157,6 +163,26 @@ def apply_merges(chunk: bytes, new_ids: Mapping[Pair, int]) -> list[int]:
         >>> apply_merges(b"lower", {(119, 101): 256, (256, 114): 257})
         [108, 111, 257]
     """
+    return _join_singly(chunk, new_ids) if len(chunk) <= SHORT else _join_together(chunk, new_ids)
+
+
+def _join_singly(chunk: bytes, new_ids: Mapping[Pair, int]) -> list[int]:
+    """Join the earliest merge's leftmost pair, and look again; quadratic in the chunk's length."""
+    ids = list(chunk)
+    made = [new_ids.get(pair, inf) for pair in pairwise(ids)]  # what each pair would become
+    while (new_id := min(made, default=inf)) < inf:
+        i = made.index(new_id)
+        ids[i : i + 2] = [new_id]
+        del made[i]
+        if i > 0:
+            made[i - 1] = new_ids.get((ids[i - 1], new_id), inf)
+        if i < len(made):
+            made[i] = new_ids.get((new_id, ids[i + 1]), inf)
+    return ids
+
+
+def _join_together(chunk: bytes, new_ids: Mapping[Pair, int]) -> list[int]:
+    """Join each merge at all its places, which a linked row remembers."""
     row = _Row([chunk])
     queue = [(new_ids[pair], pair, at) for pair, at in row.pairs().items() if pair in new_ids]
     heapify(queue)
