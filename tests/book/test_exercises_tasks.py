@@ -58,7 +58,8 @@ def test_none_and_dots_are_a_blank_answer(check, blank):
 @pytest.mark.parametrize("check", CHECKS[3:], ids=KEYS[3:])
 def test_an_error_in_the_learners_code_is_told(check):
     verdict = check(lambda text: 1 / 0)
-    assert verdict.message == "Your code stopped with ZeroDivisionError: division by zero"
+    told = "Your code stopped with ZeroDivisionError: division by zero"
+    assert verdict.message.startswith(told)  # and perhaps what it was given
 
 
 @pytest.mark.parametrize("check", CHECKS[3:], ids=KEYS[3:])
