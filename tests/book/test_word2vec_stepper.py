@@ -123,7 +123,8 @@ def assert_bars(page, wanted):
 def assert_counts(page, mirror):
     """Steps and multiplications."""
     counter = page.locator(".ws-counter").inner_text().replace(",", "")
-    assert counter.startswith(f"{mirror.steps} steps {mirror.multiplications} multiplications")
+    unit = "step" if mirror.steps == 1 else "steps"
+    assert counter.startswith(f"{mirror.steps} {unit} {mirror.multiplications} multiplications")
 
 
 # The arithmetic

@@ -17,7 +17,7 @@ f64 = torch.float64
 
 
 def check_pairs(answer: object) -> Verdict:
-    """Check a function of (tokens, window) that lists all pairs (centre, context).
+    """Check a function of (tokens, k) that lists all pairs (centre, context).
 
     Args:
         answer: The learner's function; the order of the pairs is free.

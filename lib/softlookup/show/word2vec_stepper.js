@@ -33,9 +33,10 @@ class Stepper {
     this.title = el("p", { class: "ws-title" });
     this.line = el("p", { class: "sl-live ws-line", "aria-live": "polite" });
     this.counter = el("p", { class: "ws-counter" });
-    root.append(this.controls(), el("div", { class: "ws-panels" },
-      el("div", { class: "ws-bars", role: "group", "aria-label": "Context words" }, this.title,
-        this.bars.map(({ row }) => row)), this.plane.box), this.line, this.counter);
+    const bars = el("div", { class: "ws-bars", role: "group", "aria-label": "Context words" },
+      this.title, this.bars.map(({ row }) => row));
+    root.append(el("div", { class: "ws-stepper" }, this.controls(),
+      el("div", { class: "ws-panels" }, bars, this.plane.box), this.line, this.counter));
     this.choice = { centre: data.centre, context: data.context, method: SOFTMAX };
     this.reset();
   }
@@ -144,7 +145,8 @@ class Stepper {
       pushed: last.negatives ?? [] });
     const each = 3 * (full ? words.length : k + 1) * this.U[0].length;
     const total = this.multiplications.toLocaleString("en-GB");
-    this.counter.textContent = `${this.steps} steps, ${total} multiplications; the next step `
+    const unit = this.steps === 1 ? "step" : "steps";
+    this.counter.textContent = `${this.steps} ${unit}, ${total} multiplications; the next step `
       + `makes ${each} more. Dot product of the pair: `
       + `${format(dot(this.U[centre], this.V[context]), 4)}.`;
   }

@@ -3,8 +3,12 @@
 import { el, svg } from "./interactive.js";
 
 const SIZE = 300;
-const PLACES = [[8, 4, "start"], [-8, 4, "end"], [0, -8, "middle"], [0, 17, "middle"],
+const NEAR = [[8, 4, "start"], [-8, 4, "end"], [0, -8, "middle"], [0, 17, "middle"],
   [7, -6, "start"], [-7, -6, "end"], [7, 14, "start"], [-7, 14, "end"]];
+const FAR = [18, 30, 44].flatMap((r) => [[r, 4, "start"], [-r, 4, "end"], [0, 4 - r, "middle"],
+  [0, 4 + r, "middle"], [0.8 * r, 4 - 0.8 * r, "start"], [-0.8 * r, 4 - 0.8 * r, "end"],
+  [0.8 * r, 4 + 0.8 * r, "start"], [-0.8 * r, 4 + 0.8 * r, "end"]]);
+const PLACES = [...NEAR, ...FAR];
 const ROUND = [1, 1.5, 2, 3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100];
 
 /** Half the width of a picture that holds all points: a round number. */
@@ -17,7 +21,8 @@ export function limitFor(points) {
 
 const overlap = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 
-/** A label beside its point, in the first place that covers least; the place is then taken. */
+/** A label near its point, in the first place that covers least; the place is then taken.
+ *  From further away a line leads to the point. */
 function label([x, y], text, kind, taken) {
   const width = 6.6 * text.length;
   const places = PLACES.map(([dx, dy, anchor], rank) => {
@@ -29,8 +34,12 @@ function label([x, y], text, kind, taken) {
   });
   const best = places.reduce((a, b) => (b.cost < a.cost ? b : a));
   taken.push(best.box);
-  return svg("text", { class: `ws-label ${kind}`, x: x + best.dx, y: y + best.dy,
+  const name = svg("text", { class: `ws-label ${kind}`, x: x + best.dx, y: y + best.dy,
     "text-anchor": best.anchor }, text);
+  if (NEAR.some(([dx, dy]) => dx === best.dx && dy === best.dy)) return [name];
+  const [left, top, right, bottom] = best.box;  // the line ends where the label comes nearest
+  const end = { x2: Math.min(Math.max(x, left), right), y2: Math.min(Math.max(y, top), bottom) };
+  return [svg("line", { class: `ws-leader ${kind}`, x1: x, y1: y, ...end }), name];
 }
 
 /** The picture and the function that draws a state into it. */
@@ -67,9 +76,9 @@ export function makePlane(words) {
         class: `ws-disc ${r === centre ? "ws-centre" : ""}` });
     });
     const taken = [...U, ...V].map(at).map(([x, y]) => [x - 4, y - 4, x + 4, y + 4]);
-    const named = [label(at(U[centre]), words[centre], "ws-strong", taken),
-      label(at(V[context]), `${words[context]}′`, "ws-strong ws-orange", taken),
-      ...U.map((u, r) => (r === centre ? null : label(at(u), words[r], "", taken)))];
+    const named = [...label(at(U[centre]), words[centre], "ws-strong", taken),
+      ...label(at(V[context]), `${words[context]}′`, "ws-strong ws-orange", taken),
+      ...U.flatMap((u, r) => (r === centre ? [] : label(at(u), words[r], "", taken)))];
     const corner = svg("text", { class: "ws-label", x: SIZE - 3, y: SIZE / 2 + 13,
       "text-anchor": "end" }, String(limit));
     const all = [axis([-limit, 0], [limit, 0]), axis([0, -limit], [0, limit]), corner,

@@ -15,6 +15,15 @@ LINE_HEIGHT = 11
 NAME_WIDTH = 50
 """How far apart names of a group stand at least, in points; names further aside do not touch."""
 
+COVER = 8
+"""How far above or below a name a point begins to be covered by it, in points."""
+
+DOT = 3.5
+"""How near to a point's centre a line to another point should not come, in points."""
+
+AWAY = 4
+"""A name that is moved further than this from beside its point, in points, gets a line to it."""
+
 LOOKS = (("o", BLUE), ("s", ORANGE), ("^", GREEN), ("D", PURPLE))
 """Marker and colour of the first group, the second, and so on."""
 
@@ -68,26 +77,56 @@ def word_map(
 def _write(
     ax: Axes, places: Tensor, members: Sequence[str], colour: str, *, to_the_left: bool
 ) -> None:
-    """Names beside their points, moved up or down until no two of the group cover each other."""
+    """Names beside their points, moved until no two of the group cover each other."""
     points = torch.as_tensor(ax.transData.transform(places.numpy())) * 72 / ax.figure.dpi
     side = -1 if to_the_left else 1
-    heights = torch.tensor(_apart(points.tolist())).double()
+    heights = _unblocked(points, torch.tensor(_apart(points.tolist())).double(), side)
     for i, word in enumerate(members):
-        beside = (points[:, 1] - heights[i]).abs() < LINE_HEIGHT  # points that it could cover
-        beside &= (points[:, 0] - points[i, 0]).abs() < NAME_WIDTH
-        beside[i] = True
-        edge = (side * points[beside, 0]).max()
-        shift = side * edge - points[i, 0] + 7 * side, heights[i] - points[i, 1]
+        shift = _begin(points, i, heights[i], side) - points[i]
+        moved = torch.linalg.norm(shift - torch.tensor([7.0 * side, 0.0])) > AWAY
+        line = {"arrowstyle": "-", "color": colour, "lw": 0.7, "shrinkA": 0, "shrinkB": 0}
+        line["relpos"] = (1 if to_the_left else 0, 0.5)
         ax.annotate(
             word,
             places[i].tolist(),
-            [number.item() for number in shift],
+            shift.tolist(),
             textcoords="offset points",
             ha="right" if to_the_left else "left",
             va="center",
+            bbox={"pad": 1, "ec": "none", "fc": "none"},  # where the line ends
+            arrowprops=line if moved else None,
             color=colour,
             fontsize=9,
         )
+
+
+def _begin(points: Tensor, i: int, height: Tensor, side: int) -> Tensor:
+    """Where the name of point i begins at this height: beyond all points that it could cover."""
+    beside = (points[:, 1] - height).abs() < COVER
+    beside &= (points[:, 0] - points[i, 0]).abs() < NAME_WIDTH
+    beside[i] = True
+    return torch.stack([side * (side * points[beside, 0]).max() + 7 * side, height])
+
+
+def _unblocked(points: Tensor, heights: Tensor, side: int) -> Tensor:
+    """The heights, two exchanged as long as fewer lines then run through the points of others."""
+
+    def cost(order: Tensor) -> float:
+        total = (order - points[:, 1]).abs().sum().item()
+        for i, height in enumerate(order):
+            along = _begin(points, i, height, side) - points[i]
+            t = ((points - points[i]) @ along / (along @ along)).clamp(0, 1)
+            gap = torch.linalg.norm(points - points[i] - t[:, None] * along, dim=1)
+            total += 1000 * (gap < DOT).sum().item()
+        return total
+
+    best, swaps = cost(heights), list(combinations(range(len(points)), 2))
+    for i, j in swaps * 3:
+        exchanged = heights.clone()
+        exchanged[[i, j]] = heights[[j, i]]
+        if cost(exchanged) < best - 1e-6:
+            heights, best = exchanged, cost(exchanged)
+    return heights
 
 
 def _apart(points: list[list[float]]) -> list[float]:
