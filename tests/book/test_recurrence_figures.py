@@ -98,6 +98,7 @@ def test_a_printed_number_may_be_rounded_but_not_wrong(maths):
     assert not maths(call, [[0.5370], [0.53705]])
     assert not maths(call, [[0.4833, 0.1], [0.483345, 0.1]])
     assert maths(call, [[0.4833, 0.4228], [0.483345, 0.421899]])
+    assert maths(call, [[0.4835], [0.483345]])  # the fourth digit counts
 
 
 # The stepper
