@@ -63,7 +63,8 @@ def test_none_and_dots_are_a_blank_answer(check, blank):
 def test_an_error_in_the_learners_code_is_told(check):
     verdict = check(lambda *arguments: 1 / 0)
     assert not verdict
-    assert verdict.message == "Your code stopped with ZeroDivisionError: division by zero"
+    told = "Your code stopped with ZeroDivisionError: division by zero"
+    assert verdict.message.startswith(told)  # and perhaps what it was given
 
 
 @pytest.mark.bad_input
