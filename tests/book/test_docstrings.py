@@ -17,8 +17,6 @@ import softlookup
 ROOT = Path(__file__).resolve().parents[2]
 CHECKS = "softlookup.checks"  # no concept: nothing to teach
 PLANNED = {
-    "language_models": 7,
-    "recurrence": 8,
     "seq2seq": 9,
     "soft_lookup": 10,
     "limits": 12,
