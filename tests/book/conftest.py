@@ -3,12 +3,13 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from site_checks import watched
+
+from softlookup.show.interactive import code_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(os.environ.get("SOFTLOOKUP_SITE", ROOT / "_build" / "html"))
@@ -69,7 +70,7 @@ def functions_of(browser: Browser) -> Iterator[Callable[[str], Callable]]:
     pages = []
 
     def load(script: str) -> Callable:
-        source = (files("softlookup.show") / script).read_text(encoding="utf-8")
+        source = "\n".join(map(code_of, ("interactive.js", script)))
         page = browser.new_page()
         pages.append(page)
         page.evaluate(

@@ -237,6 +237,6 @@ def test_accessible_and_within_the_page(open_figures, style, width):
         page.get_by_role("button", name="Next").click()
     assert axe_faults(page) == []
     assert scroll_faults(page) == []
-    boxes = [box.bounding_box() for box in page.locator(".rn-choice, .sl-button").all()]
+    boxes = [box.bounding_box() for box in page.locator(".sl-choice, .sl-button").all()]
     assert min(box["height"] for box in boxes) >= 24
     assert max(box["x"] + box["width"] for box in boxes) <= width

@@ -264,7 +264,7 @@ def test_accessible_and_within_the_page(open_figure, style, width):
     choose(page, "mask", "only what came before")
     assert axe_faults(page) == []
     assert scroll_faults(page) == []
-    boxes = [box.bounding_box() for box in page.locator(".rs-choice, .rs-word").all()]
+    boxes = [box.bounding_box() for box in page.locator(".sl-choice, .rs-word").all()]
     assert min(box["height"] for box in boxes) >= 24
     assert max(box["x"] + box["width"] for box in boxes) <= width
 

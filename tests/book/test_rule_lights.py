@@ -391,7 +391,7 @@ def test_accessible_and_within_the_page(open_figure, style, width):
     assert axe_faults(page) == []
     assert scroll_faults(page) == []
     small = page.evaluate(
-        """() => [...document.querySelectorAll("button, .rl-choice, textarea")]
+        """() => [...document.querySelectorAll("button, .sl-choice, textarea")]
              .map((one) => one.getBoundingClientRect())
              .filter((one) => one.width < 24 || one.height < 24).length"""
     )

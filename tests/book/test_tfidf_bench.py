@@ -465,7 +465,7 @@ def test_it_is_accessible_and_fits(open_figure, style, width):
     moved = box.evaluate("(box) => { box.scrollLeft = 50; return box.scrollLeft; }")
     assert (moved > 0) == (width == 390)  # in its own box, not in the one around the figure
     small = page.evaluate(
-        """() => [...document.querySelectorAll("button, .tb-choice, .sl-check, textarea")]
+        """() => [...document.querySelectorAll("button, .sl-choice, .sl-check, textarea")]
              .map((one) => one.getBoundingClientRect())
              .filter((one) => one.width < 24 || one.height < 24).length"""
     )

@@ -36,3 +36,24 @@ export function format(number, digits = 4) {
   }
   return number < 0 && Number(text.replace("−", "-")) !== 0 ? `−${text}` : text;
 }
+
+/** A named row of radio buttons that look like chips; the figure's form keeps its names apart. */
+export function choices(label, name, options, chosen, onChange) {
+  return el("fieldset", {class: "sl-choices"}, el("legend", {class: "sl-label"}, label),
+    options.map(([value, text]) => choice(name, value, value === chosen, onChange, text)));
+}
+
+/** One radio button that looks like a chip: choice("mask", "causal", true, f, "only the past"). */
+export function choice(name, value, checked, onChange, ...parts) {
+  return el("label", {class: "sl-choice"},
+    el("input", {type: "radio", name, value, checked, "data-lm-suppress-shortcuts": "true",
+      onchange: () => onChange(value)}), el("span", null, ...parts));
+}
+
+/** The softmax of some scores, with the largest subtracted first. */
+export function softmax(scores) {
+  const largest = Math.max(...scores);
+  const exps = scores.map((score) => Math.exp(score - largest));
+  const sum = exps.reduce((a, b) => a + b, 0);
+  return exps.map((value) => value / sum);
+}

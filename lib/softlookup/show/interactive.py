@@ -52,7 +52,7 @@ class Interactive:
 
     def html(self) -> str:
         """The figure as one piece of HTML for a page without a kernel."""
-        code = "\n".join(_IMPORT.sub("", _file(script)) for script in self.scripts)
+        code = "\n".join(map(code_of, self.scripts))
         style = "\n".join(_file(sheet) for sheet in self.styles)
         key = f"{self.name}-{hashlib.sha256((code + self.data).encode()).hexdigest()[:10]}"
         picture = (
@@ -75,6 +75,11 @@ class Interactive:
         static = "google.colab" in sys.modules or os.environ.get("SOFTLOOKUP_STATIC")
         widget = None if static else self.live()
         return bundle if widget is None else {**widget._repr_mimebundle_(), **bundle}
+
+
+def code_of(script: str) -> str:
+    """A module's code without its imports: what it imports stands before it in the same piece."""
+    return _IMPORT.sub("", _file(script))
 
 
 def _file(name: str) -> str:

@@ -1,5 +1,7 @@
 // Next words: count ratios, Kneser-Ney and a window of vectors, as softlookup.ngram and neural_lm.
 
+import { softmax } from "./interactive.js";
+
 const key = (ids) => ids.join(" ");
 
 /** For each history of n - 1 ids the counts of the ids after it; bos stands before each text. */
@@ -67,10 +69,7 @@ export function feedForward(network, ids, n, size) {
   const x = lastWords(ids, n - 1, size).flatMap((id) => network["embedding.weight"][id]);
   const hidden = linear(network["hidden.weight"], network["hidden.bias"], x).map(Math.tanh);
   const logits = linear(network["output.weight"], network["output.bias"], hidden);
-  const largest = Math.max(...logits);
-  const exps = logits.map((logit) => Math.exp(logit - largest));
-  const sum = exps.reduce((a, b) => a + b, 0);
-  return exps.map((value) => value / sum);
+  return softmax(logits);
 }
 
 /** All models, by name: each gives a row of probabilities for the ids so far, or null. */

@@ -1,14 +1,10 @@
 // The query bars: two sliders make a query, one bar for each word's weight follows.
 
-import { el, format } from "./interactive.js";
+import { el, format, softmax } from "./interactive.js";
 
-/** softmax of q · k_j / √2 over all keys, with the largest score subtracted first. */
+/** softmax of q · k_j / √2 over all keys. */
 export function weightsOf(query, keys) {
-  const scores = keys.map((key) => (query[0] * key[0] + query[1] * key[1]) / Math.SQRT2);
-  const largest = Math.max(...scores);
-  const exps = scores.map((score) => Math.exp(score - largest));
-  const sum = exps.reduce((a, b) => a + b, 0);
-  return exps.map((value) => value / sum);
+  return softmax(keys.map((key) => (query[0] * key[0] + query[1] * key[1]) / Math.SQRT2));
 }
 
 /** Places of the largest weights, the largest first. */

@@ -1,18 +1,10 @@
 // The referent switch: one word at the end changes; whom does "it" read now?
 
-import {el, svg} from "./interactive.js";
+import {choices, el, svg} from "./interactive.js";
 import {chosen, largestDifference, readings} from "./referent_switch_maths.js";
 
 const ROW = 34;  // pixels, as in the style sheet
 const WIDE = 56;
-
-/** A group of radio buttons that look like chips. */
-function choices(label, name, options, onChange) {
-  return el("fieldset", {class: "rs-group"}, el("legend", {class: "sl-label"}, label),
-    options.map(([value, text]) => el("label", {class: "rs-choice"},
-      el("input", {type: "radio", name, value, "data-lm-suppress-shortcuts": "true",
-        onchange: () => onChange(value)}), el("span", null, text))));
-}
 
 /** One step's bar, its number, and a tick where it stood with the ending before. */
 function meter(step) {
@@ -53,11 +45,11 @@ class Switch {
     const words = this.endings.map(({word}, k) => [String(k), word]);
     const referents = this.referents.map((j) => [String(j), `the ${this.words[j]}`]);
     return el("div", {class: "rs-controls"},
-      choices("The sentence ends with", "ending", words, (value) => this.end(Number(value))),
+      choices("The sentence ends with", "ending", words, null, (value) => this.end(Number(value))),
       choices("A word may read", "mask", [["both", "all words"], ["causal", "only what came before"]],
-        (value) => { this.causal = value === "causal"; this.update(); }),
+        null, (value) => { this.causal = value === "causal"; this.update(); }),
       choices(`You: what is “${this.words[this.pronoun]}”?`, "answer",
-        [...referents, ["none", "cannot tell"]],
+        [...referents, ["none", "cannot tell"]], null,
         (value) => { this.answer = value; this.update(); }));
   }
 

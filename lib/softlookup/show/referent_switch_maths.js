@@ -1,6 +1,8 @@
 // Two steps of attention in the browser: the arithmetic of softlookup.attention and masks.
 // A matrix is a list of rows; a row is a word.
 
+import { softmax } from "./interactive.js";
+
 /** The matrix product of A and B. */
 export function multiply(A, B) {
   return A.map((row) => B[0].map((_, c) => row.reduce((sum, a, k) => sum + a * B[k][c], 0)));
@@ -11,10 +13,8 @@ export function attentionWeights(Q, K, causal) {
   return Q.map((q, i) => {
     const read = causal ? K.slice(0, i + 1) : K;
     const scores = read.map((k) => q.reduce((sum, a, c) => sum + a * k[c], 0) / Math.sqrt(q.length));
-    const largest = Math.max(...scores);
-    const exps = scores.map((score) => Math.exp(score - largest));
-    const sum = exps.reduce((a, b) => a + b, 0);
-    return K.map((_, j) => (j < exps.length ? exps[j] / sum : 0));
+    const weights = softmax(scores);
+    return K.map((_, j) => weights[j] ?? 0);
   });
 }
 

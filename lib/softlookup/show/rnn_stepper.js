@@ -1,6 +1,6 @@
 // The stepper: one step of a recurrent network, part by part, with tanh or without.
 
-import {el} from "./interactive.js";
+import {choices, el} from "./interactive.js";
 import {misprinted, stepParts} from "./recurrence_maths.js";
 
 const PARTS = [
@@ -16,10 +16,6 @@ const shown = (values) => `(${values.map((v) => v.toFixed(4).replace("-", "−")
 class Stepper {
   constructor(root, data) {
     Object.assign(this, {data, at: 0, tanh: true});
-    const choice = (value, text) => el("label", {class: "rn-choice"},
-      el("input", {type: "radio", name: "activation", value, checked: value === "tanh",
-        "data-lm-suppress-shortcuts": "true",
-        onchange: () => { this.tanh = value === "tanh"; this.update(); }}), text);
     const button = (text, by) => el("button", {type: "button", class: "sl-button",
       "data-lm-suppress-shortcuts": "true", onclick: () => this.move(by)}, text);
     [this.back, this.next] = [button("Back", -1), button("Next", 1)];
@@ -30,9 +26,9 @@ class Stepper {
       el("thead", null, el("tr", null, heads.map((text) => el("th", {scope: "col"}, text)))),
       el("tbody", null, this.rows.map(({row}) => row)));
     root.append(el("form", {class: "rn-stepper", onsubmit: (event) => event.preventDefault()},
-      el("div", {class: "sl-controls"}, el("fieldset", {class: "rn-group"},
-        el("legend", {class: "sl-label"}, "Activation"), choice("tanh", "tanh"),
-        choice("none", "none")), el("div", {class: "rn-buttons"}, this.back, this.next)),
+      el("div", {class: "sl-controls"}, choices("Activation", "activation",
+        [["tanh", "tanh"], ["none", "none"]], "tanh",
+        (value) => { this.tanh = value === "tanh"; this.update(); }), el("div", {class: "rn-buttons"}, this.back, this.next)),
       el("p", {class: "rn-given"}, `x = ${shown(data.x)}, old h = ${shown(data.hidden)}`),
       el("div", {class: "sl-scroll", tabindex: 0, role: "group", "aria-label": "The parts"}, table),
       this.live));

@@ -1,13 +1,13 @@
 // The rule lights: a message goes in, three rules light up, what they found is underlined.
 
-import {el, format} from "./interactive.js";
+import {choices, el, format} from "./interactive.js";
 import {isSpam, letterCounts, pieces, RULES, ruleSpans, scores} from "./rule_lights_maths.js";
 
 const LONGEST = 2000;
 const NAMES = {medicine: "Medicine", capitals: "Capitals", money: "Money"};
 const SWITCHES = [
-  {key: "version", label: "Rules", choices: {printed: "as printed", repaired: "repaired"}},
-  {key: "call", label: "Money pattern by", choices: {match: "re.match", search: "re.search"}},
+  {key: "version", label: "Rules", options: [["printed", "as printed"], ["repaired", "repaired"]]},
+  {key: "call", label: "Money pattern by", options: [["match", "re.match"], ["search", "re.search"]]},
 ];
 const quoted = (texts) => texts.map((text) => `“${text.trim()}”`).join(", ");
 
@@ -43,17 +43,6 @@ function lamp(name) {
   return {row, state, why};
 }
 
-/** A pair of radio buttons; the form around the figure keeps their names from other figures. */
-function switchOf({key, label, choices}, value, onChange) {
-  const radio = ([choice, text]) => el("label", {class: "rl-choice"},
-    el("input", {type: "radio", name: key, value: choice, checked: choice === value,
-      "data-lm-suppress-shortcuts": "true", onchange: () => onChange(key, choice)}),
-    el("span", null, text));
-  return el("div", {class: "sl-field", role: "radiogroup", "aria-label": label},
-    el("span", {class: "sl-label", "aria-hidden": "true"}, label),
-    el("div", {class: "rl-choices"}, Object.entries(choices).map(radio)));
-}
-
 /** One figure: what the reader has typed and chosen, and the elements that show it. */
 class Lights {
   constructor(root, {patterns, messages, examples, text}) {
@@ -70,8 +59,8 @@ class Lights {
       this.buttons(examples),
       el("div", {class: "sl-field"},
         el("span", {class: "sl-label", "aria-hidden": "true"}, "Your message"), this.area),
-      el("div", {class: "sl-controls rl-switches"}, SWITCHES.map((one) =>
-        switchOf(one, this.settings[one.key], (key, value) => this.choose(key, value)))),
+      el("div", {class: "sl-controls rl-switches"}, SWITCHES.map(({label, key, options}) =>
+        choices(label, key, options, this.settings[key], (value) => this.choose(key, value)))),
       this.reading,
       el("ul", {class: "rl-lamps"}, RULES.map((name) => this.lamps[name].row)),
       this.verdict, this.score);

@@ -1,6 +1,6 @@
 // The spectral sliders: a state on its way forward and a gradient on its way back.
 
-import {el, format, svg} from "./interactive.js";
+import {choices, el, format, svg} from "./interactive.js";
 import {waves} from "./recurrence_maths.js";
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [340, 220, 44, 34, 8];
@@ -23,10 +23,10 @@ class Sliders {
       el("div", {class: "sl-controls"},
         this.slider("Spectral radius ρ", "radius", {min: 0.5, max: 1.5, step: 0.01}, 2),
         this.slider("Steps n", "n", {min: 1, max: 100, step: 1}, 0),
-        this.group("Activation", "activation", ["none", "tanh"],
-          (k) => { this.tanh = k === 1; }),
-        this.group("Matrix", "matrix", data.matrices.map(({name}) => name),
-          (k) => { this.matrix = k; })),
+        choices("Activation", "activation", [["none", "none"], ["tanh", "tanh"]], "none",
+          (value) => { this.tanh = value === "tanh"; this.update(); }),
+        choices("Matrix", "matrix", data.matrices.map(({name}, k) => [k, name]), 0,
+          (k) => { this.matrix = k; this.update(); })),
       el("p", {class: "rn-legend", "aria-hidden": "true"},
         el("span", {class: "rn-forward"}, "● state, forward →"),
         el("span", {class: "rn-backward"}, "◆ gradient, ← back")),
@@ -44,14 +44,6 @@ class Sliders {
       }});
     return el("label", {class: "sl-field rn-field"},
       el("span", {class: "sl-label"}, `${text}: `, number), input);
-  }
-
-  group(text, name, options, choose) {
-    return el("fieldset", {class: "rn-group"}, el("legend", {class: "sl-label"}, text),
-      options.map((option, k) => el("label", {class: "rn-choice"},
-        el("input", {type: "radio", name, value: option, checked: k === 0,
-          "data-lm-suppress-shortcuts": "true",
-          onchange: () => { choose(k); this.update(); }}), option)));
   }
 
   update() {

@@ -1,6 +1,6 @@
 // The TF-IDF bench: documents and variants go in, the table and its cosines come out.
 
-import {el} from "./interactive.js";
+import {choice, el} from "./interactive.js";
 import {analyse, sum} from "./tfidf_bench_maths.js";
 import {drawTable, flagIcon, heaviest, rich, ROWS_SHOWN} from "./tfidf_bench_table.js";
 import {cosines, documentName, explain, fixed, FORMULAS, notes} from "./tfidf_bench_words.js";
@@ -41,10 +41,8 @@ function noteItem({flag, parts}) {
 
 /** A row of radio buttons; the form around the bench keeps its names from other benches. */
 function radioGroup({key, label}, onChange) {
-  const radio = ([value, parts]) => el("label", {class: "tb-choice"},
-    el("input", {type: "radio", name: key, value, "data-lm-suppress-shortcuts": "true",
-      onchange: () => onChange(key, key === "n" ? Number(value) : value)}),
-    el("span", null, ...rich(parts)));
+  const change = (value) => onChange(key, key === "n" ? Number(value) : value);
+  const radio = ([value, parts]) => choice(key, value, false, change, ...rich(parts));
   return el("div", {class: "tb-group", role: "radiogroup", "aria-label": label, "data-group": key},
     el("span", {class: "sl-label", "aria-hidden": "true"}, label),
     el("div", {class: "tb-choices"}, Object.entries(FORMULAS[key]).map(radio)));

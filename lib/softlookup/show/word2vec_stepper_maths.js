@@ -1,15 +1,9 @@
 // What the word2vec stepper computes: one step of skip-gram, in doubles.
 
+import { softmax } from "./interactive.js";
+
 export const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
 export const sigmoid = (score) => 1 / (1 + Math.exp(-score));
-
-/** The softmax of some scores, with the largest subtracted first. */
-export function softmax(scores) {
-  const largest = Math.max(...scores);
-  const exps = scores.map((score) => Math.exp(score - largest));
-  const total = exps.reduce((a, b) => a + b, 0);
-  return exps.map((value) => value / total);
-}
 
 /** P(r | centre) for every word r: the softmax of u · v_r. */
 export const chances = (centre, U, V) => softmax(V.map((v) => dot(U[centre], v)));
