@@ -10,6 +10,7 @@ from pathlib import Path
 import regex
 
 from softlookup.checks import require, require_distinct, require_int, require_tokens
+from softlookup.files import replace_file
 from softlookup.merges import BYTES, Pair, apply_merges, learn_merges
 from softlookup.splitting import GPT4_PATTERN, compiled, require_writable, split_chunks
 
@@ -180,7 +181,8 @@ class BytePairTokenizer:
         head["special_tokens"] = list(self.special_tokens)
         lines = [f" {json.dumps(key)}: {json.dumps(value)},\n" for key, value in head.items()]
         merges = ",\n".join(f"  [{left}, {right}]" for left, right in self.merges)
-        _replace_file(Path(path), "{\n" + "".join(lines) + ' "merges": [\n' + merges + "\n ]\n}\n")
+        text = "{\n" + "".join(lines) + ' "merges": [\n' + merges + "\n ]\n}\n"
+        replace_file(path, text.encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "BytePairTokenizer":
@@ -273,13 +275,3 @@ def _token_bytes(merges: list[Pair]) -> list[bytes]:
         rule = f"merge {id_ - BYTES} must make bytes of its own"
         require(other == id_, rule, bytes=token_bytes[id_], same_as_id=other)
     return token_bytes
-
-
-def _replace_file(path: Path, text: str) -> None:
-    """Write beside the old file, then put the new one in its place in one step."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)

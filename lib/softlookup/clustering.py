@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_float, require_int
+from softlookup.checks import require, require_counts, require_float, require_int, require_points
 
 
 class Clusters(NamedTuple):
@@ -61,7 +61,7 @@ def k_means(
         >>> sorted(found.centres.flatten().tolist()), found.inertia
         ([0.5, 10.0], 2.5)
     """
-    _require_points(x=x)
+    require_points(x=x)
     require_int(1, k=k, n_starts=n_starts)
     require(k <= len(x), "k must be at most the number of points", k=k, n=len(x))
     starts = [_far_apart(x, k, generator) for _ in range(n_starts)]
@@ -96,7 +96,7 @@ def lloyd(
         >>> lloyd(points, torch.tensor([[0.0], [1.0]])).labels
         tensor([0, 0, 1, 1, 1])
     """
-    _require_points(x=x, centres=centres)
+    require_points(x=x, centres=centres)
     fits = x.shape[-1] == centres.shape[-1] and len(centres) <= len(x)
     require(fits, "centres must be of the points' dimension, and no more than they are",
             x=x, centres=centres)  # fmt: skip
@@ -142,9 +142,7 @@ def class_tf_idf(
     require_float(counts=counts)
     fits = counts.ndim == 2 and labels.shape == counts.shape[:1] and counts.numel() > 0
     require(fits, "counts must have one row for each label", counts=counts, labels=labels)
-    allowed = (counts >= 0) & (counts < torch.inf)
-    rule = "counts must be finite and not negative"
-    require(bool(allowed.all()), rule, wrong=counts[~allowed].flatten().tolist()[:3])
+    require_counts(counts=counts)
     smallest = labels.min().item()
     require(smallest >= 0, "labels must be 0 or above", smallest=smallest)
     of_class = counts.new_zeros(int(labels.max()) + 1, counts.shape[1])
@@ -181,11 +179,3 @@ def _means(x: Tensor, labels: Tensor, squares: Tensor, k: int) -> Tensor:
     farthest = squares.argsort(descending=True, stable=True)
     centres[empty] = x[farthest[: len(empty)]]
     return centres
-
-
-def _require_points(**points: Tensor) -> None:
-    for name, x in points.items():
-        require_float(**{name: x})
-        is_matrix = x.ndim == 2 and x.numel() > 0
-        require(is_matrix, f"{name} must be a matrix with one point a row", **{name: x})
-        require(bool(x.isfinite().all()), f"{name} must hold finite numbers", **{name: x})

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from softlookup.checks import (
     require,
+    require_counts,
     require_distinct,
     require_float,
     require_int,
@@ -79,9 +80,7 @@ def positive_pmi(counts: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows c
                 [0.0000, 0.4055]])
     """
     require_float(counts=counts)
-    allowed = (counts >= 0) & (counts < torch.inf)
-    rule = "counts must be finite and not negative"
-    require(bool(allowed.all()), rule, wrong=counts[~allowed].flatten().tolist()[:3])
+    require_counts(counts=counts)
     total = counts.sum()
     require(counts.ndim == 2 and total.item() > 0, "counts must be a matrix that is not all zeros",
             counts=counts)  # fmt: skip

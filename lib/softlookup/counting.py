@@ -11,6 +11,7 @@ from torch import Tensor
 from softlookup.checks import (
     require,
     require_choice,
+    require_counts,
     require_distinct,
     require_float,
     require_int,
@@ -296,8 +297,7 @@ def _require_vocabulary(vocabulary: list[str]) -> None:
 def _require_counts(counts: Tensor) -> None:
     require(counts.ndim == 2, "counts must have two axes, (docs, vocab)", counts=counts)
     require_float(counts=counts)
-    wrong = counts[~(torch.isfinite(counts) & (counts >= 0))].tolist()
-    require(not wrong, "counts must be finite and not negative", wrong=wrong[:5])
+    require_counts(counts=counts)
 
 
 def _checked_lengths(lengths: Tensor, counts: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
-from softlookup.checks import require, require_choice, require_float, require_int
+from softlookup.checks import require, require_choice, require_counts, require_float, require_int
 from softlookup.ops import unit_vectors
 
 MEASURES = ("cosine", "dot", "euclidean")
@@ -104,9 +104,7 @@ def mean_vectors(
     fits = counts.ndim == 2 and counts.shape[-1] == len(embedding)
     rule = "counts must be rows with one column for each row of embedding"
     require(fits, rule, counts=counts, embedding=embedding)
-    allowed = (counts >= 0) & (counts < torch.inf)
-    rule = "counts must be finite and not negative"
-    require(bool(allowed.all()), rule, wrong=counts[~allowed].flatten().tolist()[:3])
+    require_counts(counts=counts)
     counts = counts.to(embedding.dtype)
     n = counts.sum(dim=-1, keepdim=True)
     return counts @ embedding / torch.where(n == 0, 1.0, n)

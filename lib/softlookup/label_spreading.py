@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_float
+from softlookup.checks import require, require_counts, require_float
 
 
 def similarity_graph(x: Float[Tensor, "n d"], *, width: float) -> Float[Tensor, "n n"]:
@@ -89,9 +89,7 @@ def _require_graph(graph: Tensor, labels: Tensor) -> None:
     n = len(labels)
     require(n > 0 and graph.shape == (n, n), "graph must be square, with one row for each label",
             graph=graph, labels=labels)  # fmt: skip
-    allowed = (graph >= 0) & (graph < torch.inf)
-    rule = "the ties of graph must be finite and not negative"
-    require(bool(allowed.all()), rule, wrong=graph[~allowed].flatten().tolist()[:3])
+    require_counts(**{"the ties of graph": graph})
     gap = (graph - graph.mT).abs().max().item()
     require(gap <= 1e-5 * graph.max().item(), "graph must be symmetric", largest_difference=gap)
     smallest, largest = labels.min().item(), labels.max().item()

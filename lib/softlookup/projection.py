@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_float, require_int
+from softlookup.checks import require, require_int, require_points
 
 
 class PrincipalComponents(NamedTuple):
@@ -54,7 +54,7 @@ def principal_components(x: Float[Tensor, "n d"], k: int) -> PrincipalComponents
         >>> found.axes, found.variances
         (tensor([[0.6000, 0.8000]]), tensor([25.]))
     """
-    _require_points(x=x)
+    require_points(x=x)
     n, d = x.shape
     require(n >= 2, "x must hold at least two points", x=x)
     require_int(1, k=k)
@@ -89,7 +89,7 @@ def project(x: Float[Tensor, "n d"], components: PrincipalComponents) -> Float[T
         >>> project(torch.tensor([[6.0, 8.0]]), found)
         tensor([[5.]])
     """
-    _require_points(x=x)
+    require_points(x=x)
     fits = x.shape[-1] == components.axes.shape[-1]
     require(fits, "x must have the dimension of the axes", x=x, axes=components.axes)
     return (x - components.mean) @ components.axes.mT
@@ -119,7 +119,7 @@ def reconstruct(
         tensor([[0., 1.],
                 [5., 1.]])
     """
-    _require_points(coordinates=coordinates)
+    require_points(coordinates=coordinates)
     rule = "coordinates must have one column per axis"
     fits = coordinates.shape[-1] == len(components.axes)
     require(fits, rule, coordinates=coordinates, axes=components.axes)
@@ -151,15 +151,7 @@ def procrustes(x: Float[Tensor, "n d"], y: Float[Tensor, "n d"]) -> Float[Tensor
         tensor([[0., 1.],
                 [1., 0.]])
     """
-    _require_points(x=x, y=y)
+    require_points(x=x, y=y)
     require(x.shape == y.shape, "x and y must have the same shape: pairs of points", x=x, y=y)
     left, _, right = torch.linalg.svd(x.mT @ y)
     return left @ right
-
-
-def _require_points(**points: Tensor) -> None:
-    for name, x in points.items():
-        require_float(**{name: x})
-        is_matrix = x.ndim == 2 and x.numel() > 0
-        require(is_matrix, f"{name} must be a matrix with one point a row", **{name: x})
-        require(bool(x.isfinite().all()), f"{name} must hold finite numbers", **{name: x})

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 
-from softlookup.checks import require, require_tokens
+from softlookup.checks import require, require_text, require_tokens
 
 MEDICINES = ("acetylcysteine", "apixaban", "ozempic", "sildenafil", "tadalafil", "viagra")
 """The names that the first rule looks for, in lower case."""
@@ -86,7 +86,7 @@ def capital_share(text: str) -> float:
         >>> capital_share("BUY it 4 me!"), capital_share("12345")
         (0.42857142857142855, 0.0)
     """
-    _require_text(text)
+    require_text(text=text)
     letters = [character for character in text if character.isalpha()]
     return sum(letter.isupper() for letter in letters) / len(letters) if letters else 0.0
 
@@ -186,9 +186,5 @@ def rule_filter(text: str) -> bool:
 
 
 def _spans(pattern: str, text: str) -> list[tuple[int, int]]:
-    _require_text(text)
+    require_text(text=text)
     return [match.span() for match in re.finditer(pattern, text, re.IGNORECASE)]
-
-
-def _require_text(text: str) -> None:
-    require(isinstance(text, str), "text must be a string", text=text)

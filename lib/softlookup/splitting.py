@@ -2,7 +2,7 @@
 
 import regex
 
-from softlookup.checks import require
+from softlookup.checks import require, require_text
 
 GPT2_PATTERN = (
     r"'(?:[sdmt]|ll|ve|re)"  # the end of a short form: it's, we'll
@@ -72,7 +72,7 @@ def compiled(pattern: str) -> regex.Pattern:
         >>> compiled(GPT2_PATTERN).findall("not yet")
         ['not', ' yet']
     """
-    require(isinstance(pattern, str), "pattern must be a string", pattern=pattern)
+    require_text(pattern=pattern)
     try:
         result = regex.compile(pattern)
     except regex.error as error:
@@ -99,7 +99,7 @@ def require_writable(text: str) -> None:
         Traceback (most recent call last):
         ValueError: text must hold no lone surrogate; got position=1, character='\\ud800'
     """
-    require(isinstance(text, str), "text must be a string", text=text)
+    require_text(text=text)
     try:
         text.encode()
     except UnicodeEncodeError as error:

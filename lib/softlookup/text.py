@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import regex
 
-from softlookup.checks import require, require_distinct, require_int, require_tokens
+from softlookup.checks import require, require_distinct, require_int, require_text, require_tokens
 
 # Letters, marks, digits, underscores; an apostrophe between two of them holds a word together.
 WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}\p{M}\p{N}_]+)*")
@@ -29,7 +29,7 @@ def word_tokens(text: str, *, lowercase: bool = True) -> list[str]:
         >>> word_tokens("This isn't a sentence.")
         ['this', "isn't", 'a', 'sentence']
     """
-    _require_text(text)
+    require_text(text=text)
     words = WORD.findall(text)
     return [word.lower() for word in words] if lowercase else words
 
@@ -52,7 +52,7 @@ def token_offsets(text: str) -> list[tuple[int, int]]:
         >>> token_offsets("Not yet!")
         [(0, 3), (4, 7)]
     """
-    _require_text(text)
+    require_text(text=text)
     return [match.span() for match in WORD.finditer(text)]
 
 
@@ -215,8 +215,3 @@ class Vocabulary:
 
     def __contains__(self, token: object) -> bool:
         return token in self._ids
-
-
-def _require_text(text: str) -> None:
-    is_text = isinstance(text, str)
-    require(is_text, "text must be a string", text=text)

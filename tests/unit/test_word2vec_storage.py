@@ -1,7 +1,6 @@
 """Files of word vectors: what is written comes back bit for bit, and damage is refused."""
 
 import json
-import os
 import re
 from pathlib import Path
 
@@ -81,36 +80,6 @@ def test_a_second_file_replaces_the_first_and_nothing_is_left_over(model, path):
     save_word2vec(model, path)
     assert (load_word2vec(path).centre.weight == 0).all()
     assert [file.name for file in path.parent.iterdir()] == [path.name]
-
-
-@pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_save_that_fails_leaves_the_old_file(model, path, monkeypatch, step):
-    save_word2vec(model, path)
-    before = path.read_bytes()
-
-    def fail(*_):
-        raise OSError("the disk is full")
-
-    monkeypatch.setattr(*((os, "fsync") if step == "fsync" else (Path, "replace")), fail)
-    with torch.no_grad():
-        model.centre.weight.zero_()
-    with pytest.raises(OSError, match="the disk is full"):
-        save_word2vec(model, path)
-    assert path.read_bytes() == before
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
-
-
-def test_the_file_is_whole_before_it_is_there(model, path, monkeypatch):
-    seen = []
-    replace = Path.replace
-
-    def watched(self, target):
-        seen.append((self.parent == Path(target).parent, load_word2vec(self).vocabulary.tokens))
-        return replace(self, target)
-
-    monkeypatch.setattr(Path, "replace", watched)
-    save_word2vec(model, path)
-    assert seen == [(True, WORDS)]
 
 
 def test_a_file_cut_short_anywhere_is_refused(model, path):

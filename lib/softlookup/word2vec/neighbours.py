@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor
 
-from softlookup.checks import require, require_int
+from softlookup.checks import require, require_counts, require_int
 from softlookup.word2vec.input_checks import _require_integers
 
 
@@ -176,6 +176,5 @@ def _require_text(ids: Tensor) -> None:
 
 def _require_counts(counts: Tensor) -> None:
     require(counts.ndim == 1, "counts must be one row, a number for each word", counts=counts)
-    wrong = counts[~(torch.isfinite(counts) & (counts >= 0))].tolist()
-    require(not wrong, "counts must be finite and not negative", wrong=wrong[:5])
+    require_counts(counts=counts)
     require(bool((counts > 0).any()), "at least one count must be above 0", counts=counts)

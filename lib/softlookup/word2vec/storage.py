@@ -11,6 +11,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from softlookup.checks import require, require_int
+from softlookup.files import replace_file
 from softlookup.text import Vocabulary
 from softlookup.word2vec.two_tables import Word2Vec
 
@@ -48,16 +49,7 @@ def save_word2vec(model: Word2Vec, path: str | os.PathLike) -> None:
     vocabulary = {"unknown": model.vocabulary.unknown, "tokens": model.vocabulary.tokens}
     metadata = {"format": FORMAT, "version": VERSION, "vocabulary": json.dumps(vocabulary)}
     tables = {name: getattr(model, name).weight.detach().cpu().contiguous() for name in TABLES}
-    content = save(tables, metadata)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with unfinished.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    replace_file(path, save(tables, metadata))
 
 
 def load_word2vec(path: str | os.PathLike) -> Word2Vec:
