@@ -1,0 +1,266 @@
+"""Many attention heads side by side, and the matrix that mixes what they read."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from softlookup.attention import attention_scores, attention_weights
+from softlookup.checks import require, require_float, require_int, require_mask
+from softlookup.ops import masked_softmax, softmax
+
+
+def split_heads(
+    rows: Float[Tensor, "*batch n width"], n_heads: int
+) -> Float[Tensor, "*batch heads n d"]:
+    """Cut each row into ``n_heads`` pieces of equal width, and give every head its own matrix.
+
+    Args:
+        rows: One row per token: head 0's numbers first, then head 1's, and so on.
+        n_heads: How many pieces; it must divide the width.
+
+    Returns:
+        One matrix per head, a view of the same memory: entry $c$ of head $h$ is entry $hd + c$ of
+        the row.
+
+    Raises:
+        ValueError: ``rows`` is no matrix, or ``n_heads`` no integer of at least 1 that divides its
+            width.
+
+    Source: Vaswani et al. 2017, section 3.2.2; lecture 000, "MHA Illustration".
+    Chapter: many_heads#the-heads-axis.
+
+    Example:
+        >>> split_heads(torch.tensor([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]), 2).tolist()
+        [[[1.0, 2.0], [5.0, 6.0]], [[3.0, 4.0], [7.0, 8.0]]]
+    """
+    require_int(1, n_heads=n_heads)
+    fits = rows.ndim >= 2 and rows.shape[-1] % n_heads == 0
+    require(fits, "n_heads must divide the width of a row", rows=rows, n_heads=n_heads)
+    return rows.unflatten(-1, (n_heads, rows.shape[-1] // n_heads)).transpose(-2, -3)
+
+
+def join_heads(heads: Float[Tensor, "*batch heads n d"]) -> Float[Tensor, "*batch n width"]:
+    r"""Put the heads' rows side by side again: $\mathrm{Concat}(\text{head}_0, ...)$.
+
+    Args:
+        heads: One matrix per head.
+
+    Returns:
+        One row per token: head 0's numbers first. It undoes ``split_heads``.
+
+    Raises:
+        ValueError: There is no axis of heads.
+
+    Source: Vaswani et al. 2017, section 3.2.2; lecture 000, "MHA Illustration".
+    Chapter: many_heads#the-heads-axis.
+
+    Example:
+        >>> join_heads(torch.tensor([[[1.0, 2.0], [5.0, 6.0]], [[3.0, 4.0], [7.0, 8.0]]])).tolist()
+        [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]
+    """
+    require(heads.ndim >= 3, "heads must have the axes (heads, n, d)", heads=heads)
+    return heads.transpose(-2, -3).flatten(-2)
+
+
+class MultiHeadAttention(nn.Module):
+    r"""Heads that each look up in their own way: $\mathrm{Concat}(\text{head}_0, ...)\,W^O$.
+
+    Head $h$ is one attention among its own projections,
+    $\text{head}_h = \mathrm{softmax}(Q_h K_h^\top/\sqrt{d_k})\,V_h$ with $Q_h = XW^Q_h$,
+    $K_h = CW^K_h$, $V_h = CW^V_h$. The matrices of all heads stand side by side in one ``W_Q``,
+    ``W_K``, ``W_V``.
+
+    Two paths give the same numbers. With ``fused`` PyTorch's kernel does it without ever storing
+    all of $A$; without, every step is there to see. It may be switched on a trained layer. Two
+    probes are identities that a forward hook can read: ``weights`` sees $A$ of all heads before
+    dropout, only where ``fused`` is False; ``heads`` sees each head's output before they are
+    joined, always.
+
+    Args:
+        d_model: The width of a row of ``x``, and of the output.
+        n_heads: How many heads.
+        d_k: The width of one head's queries and keys; ``d_model // n_heads`` if left out.
+        d_v: The width of one head's values; the same if left out.
+        d_context: The width of a row of ``context``; ``d_model`` if left out.
+        dropout: In training, the share of the weights that is set to 0; the others grow by
+            $1/(1 - \text{dropout})$.
+        bias: Whether the four projections add a bias.
+        fused: Which path to take.
+
+    Raises:
+        ValueError: A size is no integer of at least 1, ``dropout`` is not in [0, 1), or
+            ``n_heads`` does not divide ``d_model`` where a width is left out.
+
+    Source: Vaswani et al. 2017, section 3.2.2; lectures 000, "Multi Head Attention", 001, "Actual
+    Attention: slightly more complicated", and 003, "Multihead Attention Mathematical Formulation".
+    Chapter: many_heads#the-library.
+
+    Example:
+        >>> layer = MultiHeadAttention(d_model=64, n_heads=8)
+        >>> layer(torch.zeros(7, 64)).shape, sum(p.numel() for p in layer.parameters())
+        (torch.Size([7, 64]), 16640)
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        d_k: int | None = None,
+        d_v: int | None = None,
+        d_context: int | None = None,
+        dropout: float = 0.0,
+        bias: bool = True,
+        fused: bool = True,
+    ) -> None:
+        super().__init__()
+        require_int(1, d_model=d_model, n_heads=n_heads)
+        divides = d_model % n_heads == 0 or None not in (d_k, d_v)
+        rule = "n_heads must divide d_model, unless d_k and d_v are given"
+        require(divides, rule, d_model=d_model, n_heads=n_heads, d_k=d_k, d_v=d_v)
+        d_k, d_v = (d_model // n_heads if width is None else width for width in (d_k, d_v))
+        d_context = d_model if d_context is None else d_context
+        require_int(1, d_k=d_k, d_v=d_v, d_context=d_context)
+        require(0 <= dropout < 1, "dropout must be at least 0 and less than 1", dropout=dropout)
+        self.n_heads, self.fused = n_heads, fused
+        self.W_Q = nn.Linear(d_model, n_heads * d_k, bias=bias)
+        self.W_K = nn.Linear(d_context, n_heads * d_k, bias=bias)
+        self.W_V = nn.Linear(d_context, n_heads * d_v, bias=bias)
+        self.W_O = nn.Linear(n_heads * d_v, d_model, bias=bias)
+        self.weights = nn.Identity()  # probe: A, where not fused
+        self.heads = nn.Identity()  # probe: what each head read
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        x: Float[Tensor, "*batch n_q d_model"],
+        context: Float[Tensor, "*batch n_k d_context"] | None = None,
+        mask: Bool[Tensor, "... #n_q n_k"] | None = None,
+        *,
+        rotary: Callable[..., Tensor] | None = None,
+        score_bias: Float[Tensor, "... #heads #n_q #n_k"] | None = None,
+    ) -> Float[Tensor, "*batch n_q d_model"]:
+        r"""Each row of ``x`` reads from ``context`` in ``n_heads`` ways; ``W_O`` mixes the results.
+
+        A row of the context that no query of any head may read has no influence at all, whatever
+        it holds; one that *some* query may read must be finite.
+
+        Args:
+            x: One row per token that reads.
+            context: One row per token that is read; ``x`` itself if left out.
+            mask: True where a token of ``x`` may read a token of the context. With no more axes
+                than ``x`` it has no axis of heads: it is (..., n_q, n_k) and holds for every head.
+                With one more, it is (..., heads, n_q, n_k): each head has its own. None allows all.
+            rotary: A function that turns rows by their positions, such as
+                ``softlookup.positions.Rotary``. It is called as ``rotary(rows, positions=...)`` on
+                the queries and on the keys of all heads; where there are more keys than queries,
+                the queries are the *last* positions, as in ``causal_mask``.
+            score_bias: Finite numbers added to the scores before the softmax, (heads, n_q, n_k) or
+                anything that can be laid over the scores (..., heads, n_q, n_k).
+
+        Returns:
+            One row per token of ``x``. A token that may read nothing gets zeros from every head,
+            so that its row is the bias of ``W_O`` alone.
+
+        Raises:
+            ValueError: The shapes or the dtypes do not fit, ``mask`` is not boolean, or
+                ``score_bias`` is not finite.
+        """
+        context = x if context is None else context
+        self._check_input(x, context, mask, score_bias)
+        if mask is not None:
+            mask = mask.unsqueeze(-3) if mask.ndim <= x.ndim else mask
+            x, context = _without_idle(x, mask), _without_unread(context, mask)
+        query = split_heads(self.W_Q(x), self.n_heads)
+        key = split_heads(self.W_K(context), self.n_heads)
+        value = split_heads(self.W_V(context), self.n_heads)
+        if rotary is not None:
+            query, key = _turned(query, key, rotary)
+        read = self._fused if self.fused else self._step_by_step
+        return self.W_O(join_heads(self.heads(read(query, key, value, mask, score_bias))))
+
+    def _step_by_step(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None
+    ) -> Tensor:
+        """Scores, weights, weighted mean, each of them stored."""
+        if key.shape[-2] == 0:
+            weights = query @ key.mT  # nothing to read, nothing to share out
+        elif bias is None:
+            weights = attention_weights(query, key, mask)
+        else:
+            scores = attention_scores(query, key) + bias
+            weights = softmax(scores) if mask is None else masked_softmax(scores, mask)
+        return self.dropout(self.weights(weights)) @ value
+
+    def _fused(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None
+    ) -> Tensor:
+        """The same by PyTorch's kernel. It is fast only with one batch axis before the heads."""
+        if bias is not None:
+            mask = bias if mask is None else torch.where(mask, bias, -torch.inf)
+        lead = query.shape[:-3]
+        if len(lead) != 1:
+            query, key, value = (
+                t.reshape(lead.numel(), *t.shape[-3:]) for t in (query, key, value)
+            )
+            mask = None if mask is None else _with_one_batch_axis(mask, lead)
+        rate = self.dropout.p if self.training else 0.0
+        out = F.scaled_dot_product_attention(query, key, value, mask, dropout_p=rate)
+        return out if len(lead) == 1 else out.reshape(*lead, *out.shape[-3:])
+
+    def _check_input(
+        self, x: Tensor, context: Tensor, mask: Tensor | None, score_bias: Tensor | None
+    ) -> None:
+        for name, rows, layer in (("x", x, self.W_Q), ("context", context, self.W_K)):
+            rule = f"{name} must be a matrix with rows of length {layer.in_features}"
+            require(rows.ndim >= 2 and rows.shape[-1] == layer.in_features, rule, **{name: rows})
+            rule = f"{name} must have the layer's dtype {layer.weight.dtype}"
+            require(rows.dtype == layer.weight.dtype, rule, dtype=rows.dtype)
+        rule = "x and context must have the same leading axes"
+        require(x.shape[:-2] == context.shape[:-2], rule, x=x, context=context)
+        n_q, n_k = x.shape[-2], context.shape[-2]
+        if mask is not None:
+            heads = (self.n_heads,) if mask.ndim > x.ndim else ()
+            require_mask(mask, (*x.shape[:-2], *heads, n_q, n_k))
+            require(mask.ndim >= 2, "mask must have an axis of queries and one of keys", mask=mask)
+        if score_bias is not None:
+            _check_score_bias(score_bias, x, (*x.shape[:-2], self.n_heads, n_q, n_k))
+
+
+def _without_idle(x: Tensor, mask: Tensor) -> Tensor:
+    """Rows that read, with zeros in those that no head lets read anything."""
+    return x.masked_fill(~mask.any(dim=-1, keepdim=True).any(dim=-3), 0.0)
+
+
+def _without_unread(context: Tensor, mask: Tensor) -> Tensor:
+    """Rows that are read, with zeros in those that no query of any head reads: 0 · NaN is NaN."""
+    return context.masked_fill(~mask.any(dim=-2).any(dim=-2).unsqueeze(-1), 0.0)
+
+
+def _turned(query: Tensor, key: Tensor, rotary: Callable[..., Tensor]) -> tuple[Tensor, Tensor]:
+    n_q, n_k = query.shape[-2], key.shape[-2]
+    require(n_q <= n_k, "with rotary, there must be a key for each query", n_q=n_q, n_k=n_k)
+    positions = torch.arange(n_k, device=key.device)
+    return rotary(query, positions=positions[n_k - n_q :]), rotary(key, positions=positions)
+
+
+def _with_one_batch_axis(mask: Tensor, lead: torch.Size) -> Tensor:
+    """A mask over (*lead, heads, n_q, n_k) as one over (all of lead, heads, n_q, n_k)."""
+    if mask.ndim <= 3:  # the same for the whole batch
+        return mask
+    return mask.expand(*lead, *mask.shape[-3:]).reshape(lead.numel(), *mask.shape[-3:])
+
+
+def _check_score_bias(score_bias: Tensor, x: Tensor, scores_shape: tuple[int, ...]) -> None:
+    require_float(score_bias=score_bias)
+    rule = f"score_bias must have the layer's dtype {x.dtype}"
+    require(score_bias.dtype == x.dtype, rule, dtype=score_bias.dtype)
+    pairs = zip(reversed(score_bias.shape), reversed(scores_shape), strict=False)
+    fits = score_bias.ndim <= len(scores_shape) and all(a in (1, b) for a, b in pairs)
+    rule = f"score_bias must fit scores of shape {tuple(scores_shape)}"
+    require(fits, rule, score_bias=score_bias)
+    rule = "score_bias must be finite: what must not be read belongs in mask"
+    require(bool(score_bias.detach().isfinite().all()), rule)
