@@ -170,6 +170,46 @@ def padding_mask(
     return (torch.arange(n) < lengths.unsqueeze(-1)).unsqueeze(-2)
 
 
+def block_mask(
+    segments: Int[Tensor, "*batch n"] | Sequence[int] | Sequence[Sequence[int]],
+) -> Bool[Tensor, "*batch n n"]:
+    """Texts that share one row do not see each other: a token reads its own text alone.
+
+    With the causal mask, ``block_mask(segments) & causal_mask(n)``, each text is read as if it
+    stood alone and began anew.
+
+    Args:
+        segments: For each token the number of its text; tokens with the same number read each
+            other, wherever they stand. For a batch, one row per sequence.
+
+    Returns:
+        True at $(i, j)$ where $i$ and $j$ carry the same number: for texts of $n_1, n_2, \\dots$
+        tokens one after the other, square blocks on the diagonal, $n_1^2 + n_2^2 + \\dots$ times
+        True.
+
+    Raises:
+        ValueError: ``segments`` is empty or holds something else than integers, or its rows differ
+            in length.
+
+    Source: Krell et al. 2021 (packing without cross-contamination); lecture 004, "Attention in
+    Transformers" (Why mask?). Chapter: attention#masks.
+
+    Example:
+        >>> block_mask([0, 0, 1]).int()
+        tensor([[1, 1, 0],
+                [1, 1, 0],
+                [0, 0, 1]], dtype=torch.int32)
+    """
+    try:
+        ids = torch.as_tensor(segments)
+    except (TypeError, ValueError):  # words, None, rows of different lengths
+        require(False, "segments must be integers, in rows of one length", segments=segments)
+    require(ids.ndim >= 1 and ids.numel() > 0, "segments must not be empty", segments=ids)
+    is_int = not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
+    require(is_int, "segments must be integers", dtype=ids.dtype)
+    return ids.unsqueeze(-1) == ids.unsqueeze(-2)
+
+
 def _distance(n: int) -> Int[Tensor, "n n"]:
     require_int(1, n=n)
     position = torch.arange(n)
