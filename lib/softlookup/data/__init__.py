@@ -12,6 +12,7 @@ from softlookup.data.grammar import (
     planted_sentences,
     planted_words,
 )
+from softlookup.data.karate import KARATE_EDGES, KARATE_INSTRUCTOR_SIDE
 from softlookup.data.names import (
     NAME_PARTS,
     PERSON_OR_PLACE,
@@ -29,6 +30,8 @@ __all__ = [
     "GRAMMAR_ANALOGIES",
     "GRAMMAR_SENSES",
     "GRAMMAR_SYNONYMS",
+    "KARATE_EDGES",
+    "KARATE_INSTRUCTOR_SIDE",
     "KINDS",
     "LECTURE_SENTENCES",
     "NAME_PARTS",
