@@ -1,4 +1,4 @@
-"""What a layer costs: multiplications, exponentials, bytes, dependent steps; as formula and counted.
+"""What a layer costs: multiplications, exponentials, bytes and dependent steps, by formula and run.
 
 A multiplication here is one inside a matrix product. Scaling, masks, sums and biases cost time too,
 but grow more slowly with the widths, and the lectures' formulas leave them out.
