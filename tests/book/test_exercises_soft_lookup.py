@@ -1,0 +1,301 @@
+"""The exercises of chapter 10: blank, solved, solved otherwise, and wrong in the known ways."""
+
+import math
+
+import pytest
+import torch
+
+from softlookup.exercises.soft_lookup import (
+    check_barycentric,
+    check_gaussian,
+    check_prediction,
+    check_product,
+    check_temperature,
+)
+from softlookup.exercises.verdict import Verdict
+
+A = torch.tensor([[0.6, 0.1, 0.3], [0.3, 0.5, 0.2], [0.2, 0.1, 0.7]])
+V = torch.tensor([[2.0, 1.0], [-0.5, 2.0], [-1.0, -0.5]])
+
+
+# the product
+
+
+@pytest.mark.parametrize("product", [A @ V, [[0.85, 0.65], [0.15, 1.2], [-0.35, 0.05]]])
+@pytest.mark.parametrize("word", [0, torch.tensor(0)])
+def test_product_accepts_right_solutions(product, word):
+    assert check_product(product, word)
+
+
+PRODUCT_SLIPS = {
+    "blank": (..., ..., "Nothing to check so far: compute"),
+    "blank word": (A @ V, ..., "Nothing to check so far: name the word"),
+    "by columns": (A.mT @ V, 0, "by the columns of A"),
+    "a softmax more": (A.softmax(dim=1) @ V, 0, "no softmax is needed"),
+    "not mixed": (V, 0, "before the mixing"),
+    "one wrong number": ([[0.85, 0.65], [0.15, 1.2], [-0.35, 0.5]], 0, "row 2, column 1"),
+    "transposed": ((A @ V).mT, 0, "should have shape (3, 2)"),
+    "am": (A @ V, 1, '"am" moves by 1.03'),
+    "Sam": (A @ V, 2, '"Sam" moves by 0.85'),
+    "counted from 1": (A @ V, 3, "counted from 0"),
+    "in words": (A @ V, "I", "should be numbers"),
+}
+
+
+@pytest.mark.parametrize("slip", PRODUCT_SLIPS)
+def test_product_names_the_slip(slip):
+    product, word, message = PRODUCT_SLIPS[slip]
+    told(check_product(product, word), message)
+
+
+def test_the_lengths_that_the_check_tells_are_right():
+    lengths = torch.linalg.vector_norm(A @ V - V, dim=1)
+    torch.testing.assert_close(lengths, torch.tensor([1.20, 1.03, 0.85]), rtol=0, atol=0.005)
+
+
+# the prediction
+
+
+def book_prediction(x, xs, ys):
+    return (-(x - xs).abs()).softmax(dim=0) @ ys
+
+
+def loop_prediction(x, xs, ys):
+    """Another way: plain numbers, the nearest distance subtracted."""
+    distances = [abs(x - point) for point in xs.tolist()]
+    weights = [math.exp(min(distances) - d) for d in distances]
+    return sum(w * y for w, y in zip(weights, ys.tolist(), strict=True)) / sum(weights)
+
+
+def naive_prediction(x, xs, ys):
+    kernel = torch.exp(-(x - xs).abs())
+    return kernel @ ys / kernel.sum()
+
+
+PREDICTION_SLIPS = {
+    "blank": (lambda x, xs, ys: ..., "Nothing to check so far"),
+    "0/0 far away": (naive_prediction, "0/0 is not a number"),
+    "not normalised": (lambda x, xs, ys: torch.exp(-(x - xs).abs()) @ ys, "do not sum to 1"),
+    "divided by n": (
+        lambda x, xs, ys: (torch.exp(-(x - xs).abs()) * ys).mean(),
+        "not by their number",
+    ),
+    "sign": (lambda x, xs, ys: (x - xs).abs().softmax(dim=0) @ ys, "sign is wrong"),
+    "shares": (
+        lambda x, xs, ys: -(x - xs).abs() / (-(x - xs).abs()).sum() @ ys,
+        "normalised the distances themselves",
+    ),
+    "squared": (lambda x, xs, ys: (-((x - xs) ** 2)).softmax(dim=0) @ ys, "squared the distance"),
+    "Gaussian": (lambda x, xs, ys: (-((x - xs) ** 2) / 2).softmax(dim=0) @ ys, "a Gaussian"),
+    "mean": (lambda x, xs, ys: ys.mean(), "plain mean"),
+    "nearest": (lambda x, xs, ys: ys[(x - xs).abs().argmin()], "nearest target alone"),
+    "no distance": (lambda x, xs, ys: (x - xs).softmax(dim=0) @ ys, "At x = 4.25 you predict"),
+    "the weights": (lambda x, xs, ys: (-(x - xs).abs()).softmax(dim=0), "one number; you returned"),
+    "in words": (lambda x, xs, ys: "low", "should be one number"),
+    "learned by heart": (lambda x, xs, ys: -1.56680, "At x = 3.1"),
+}
+
+
+@pytest.mark.parametrize("solution", [book_prediction, loop_prediction])
+def test_prediction_accepts_right_solutions(solution):
+    assert check_prediction(solution)
+
+
+@pytest.mark.parametrize("slip", PREDICTION_SLIPS)
+def test_prediction_names_the_slip(slip):
+    answer, message = PREDICTION_SLIPS[slip]
+    told(check_prediction(answer), message)
+
+
+# the Gaussian
+
+
+def book_gaussian(Q, K, sigma):
+    return -(Q[:, None] - K[None]).square().sum(dim=-1) / (2 * sigma**2)
+
+
+def loop_gaussian(Q, K, sigma):
+    return [[-sum((q - k) ** 2).item() / (2 * sigma**2) for k in K] for q in Q]
+
+
+def squares(Q, K):
+    return (Q[:, None] - K[None]).square().sum(dim=-1)
+
+
+GAUSSIAN_SLIPS = {
+    "blank": (..., lambda Q, K, sigma: ..., "name the key that wins"),
+    "blank function": (3, lambda Q, K, sigma: ..., "write my_gaussian"),
+    "the key, not its index": (5, book_gaussian, "5 is the key itself"),
+    "the nearest": (1, book_gaussian, "The key 1 does not have the largest"),
+    "no key": (7, book_gaussian, "No key does"),
+    "as printed": (3, lambda Q, K, s: squares(Q, K) / s**2, "printed score"),
+    "sign only": (3, lambda Q, K, s: squares(Q, K) / (2 * s**2), "sign is still wrong"),
+    "no 2": (3, lambda Q, K, s: -squares(Q, K) / s**2, "2 below is missing"),
+    "sigma not squared": (3, lambda Q, K, s: -squares(Q, K) / (2 * s), "σ should be squared"),
+    "the kernel": (3, lambda Q, K, s: book_gaussian(Q, K, s).exp(), "That is the kernel"),
+    "the weights": (3, lambda Q, K, s: book_gaussian(Q, K, s).softmax(-1), "are the weights"),
+    "not squared": (
+        3,
+        lambda Q, K, s: -squares(Q, K).sqrt() / (2 * s**2),
+        "distance should be squared",
+    ),
+    "squared sum": (
+        3,
+        lambda Q, K, s: -(Q[:, None] - K[None]).sum(-1).square() / (2 * s**2),
+        "Square each difference first",
+    ),
+    "exp and log": (3, lambda Q, K, s: book_gaussian(Q, K, s).exp().log(), "infinite score"),
+    "transposed": (3, lambda Q, K, s: book_gaussian(Q, K, s).mT, "should have shape"),
+    "numbers only": (3, lambda Q, K, s: -((Q - K.mT) ** 2) / (2 * s**2), "RuntimeError"),
+}
+
+
+@pytest.mark.parametrize("solution", [book_gaussian, loop_gaussian])
+@pytest.mark.parametrize("winner", [3, torch.tensor(3)])
+def test_gaussian_accepts_right_solutions(winner, solution):
+    assert check_gaussian(winner, solution)
+
+
+@pytest.mark.parametrize("slip", GAUSSIAN_SLIPS)
+def test_gaussian_names_the_slip(slip):
+    winner, answer, message = GAUSSIAN_SLIPS[slip]
+    told(check_gaussian(winner, answer), message)
+
+
+# barycentric coordinates
+
+
+def book_barycentric(Z, V):
+    Z, V = (torch.cat([M, torch.ones_like(M[:, :1])], dim=1) for M in (Z, V))
+    return torch.linalg.solve(V.mT, Z.mT).mT
+
+
+def area(a, b, c):
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def area_barycentric(Z, V):
+    """Another way: each coordinate is the share of the triangle across from its corner."""
+    a, b, c = V
+    return torch.stack([torch.stack([area(z, b, c), area(a, z, c), area(a, b, z)])
+                        for z in Z]) / area(a, b, c)  # fmt: skip
+
+
+def cut(Z, V):
+    return book_barycentric(Z, V).clamp(min=0)
+
+
+BARYCENTRIC_SLIPS = {
+    "blank": (lambda Z, V: ..., "Nothing to check so far"),
+    "two equations": (lambda Z, V: Z @ torch.linalg.pinv(V), "do not sum to 1"),
+    "transposed": (lambda Z, V: book_barycentric(Z, V).mT, "table is transposed"),
+    "cut off": (cut, "Leave it"),
+    "cut off and shared": (lambda Z, V: cut(Z, V) / cut(Z, V).sum(1, keepdim=True), "Leave it"),
+    "absolute": (lambda Z, V: book_barycentric(Z, V).abs(), "Leave it"),
+    "softmax": (lambda Z, V: (-torch.cdist(Z, V)).softmax(dim=1), "does not give z"),
+    "learned by heart": (lambda Z, V: A, "should have shape (4, 3)"),
+    "two of three": (lambda Z, V: book_barycentric(Z, V)[:, :2], "should have shape (3, 3)"),
+    "corners in reverse": (lambda Z, V: book_barycentric(Z, V.flip(0)), "it should be"),
+}
+
+
+@pytest.mark.parametrize("solution", [book_barycentric, area_barycentric])
+def test_barycentric_accepts_right_solutions(solution):
+    assert check_barycentric(solution)
+
+
+@pytest.mark.parametrize("slip", BARYCENTRIC_SLIPS)
+def test_barycentric_names_the_slip(slip):
+    answer, message = BARYCENTRIC_SLIPS[slip]
+    told(check_barycentric(answer), message)
+
+
+# the temperature
+
+
+def book_lookup(Q, K, V, temperature):
+    return (Q @ K.mT / temperature).softmax(dim=-1) @ V
+
+
+def loop_lookup(Q, K, V, temperature):
+    rows = []
+    for q in Q:
+        scores = [(q @ k).item() for k in K]
+        weights = [math.exp((s - max(scores)) / temperature) for s in scores]
+        rows.append(sum(w * v for w, v in zip(weights, V, strict=True)) / sum(weights))
+    return torch.stack(rows)
+
+
+def book_temperature(gap, n_keys, spread, error):
+    return gap / math.log((n_keys - 1) * spread / error)
+
+
+def exact_temperature(gap, n_keys, spread, error):
+    """Another way: the share r/(1 + r) itself."""
+    return gap / math.log((n_keys - 1) * (spread - error) / error)
+
+
+def halving(gap, n_keys, spread, error):
+    """Another way: half the temperature until it is low enough."""
+    temperature = 1.0
+    while (n_keys - 1) * math.exp(-gap / temperature) * spread > error:
+        temperature /= 1.2
+    return torch.tensor(temperature)
+
+
+def naive_lookup(Q, K, V, temperature):
+    e = (Q @ K.mT / temperature).exp()
+    return e / e.sum(dim=-1, keepdim=True) @ V
+
+
+LOOKUP_SLIPS = {
+    "blank": (lambda *given: ..., "write my_lookup"),
+    "multiplied": (lambda Q, K, V, t: (Q @ K.mT * t).softmax(-1) @ V, "divide by it"),
+    "over queries": (lambda Q, K, V, t: (Q @ K.mT / t).softmax(0) @ V, "they should over keys"),
+    "ignored": (lambda Q, K, V, t: (Q @ K.mT).softmax(-1) @ V, "plays no part"),
+    "scaled": (lambda Q, K, V, t: (Q @ K.mT / t / 5**0.5).softmax(-1) @ V, "No √d_k"),
+    "output divided": (lambda Q, K, V, t: (Q @ K.mT).softmax(-1) @ V / t, "not the output"),
+    "hard": (lambda Q, K, V, t: V[(Q @ K.mT).argmax(-1)], "the hard lookup"),
+    "weights": (lambda Q, K, V, t: (Q @ K.mT / t).softmax(-1), "should have shape (4, 2)"),
+    "overflow": (naive_lookup, "overflows"),
+    "no softmax": (lambda Q, K, V, t: Q @ K.mT / t @ V, "row"),
+}
+TEMPERATURE_SLIPS = {
+    "blank": (lambda *given: ..., "write my_temperature"),
+    "one other key": (lambda g, n, s, e: g / math.log(s / e), "there are n − 1"),
+    "no spread": (lambda g, n, s, e: g / math.log((n - 1) / e), "Does the spread"),
+    "one over": (lambda g, n, s, e: math.log((n - 1) * s / e) / g, "solve for 1/τ"),
+    "base ten": (lambda g, n, s, e: g / math.log10((n - 1) * s / e), "natural"),
+    "too low": (lambda g, n, s, e: book_temperature(g, n, s, e) / 3, "needlessly low"),
+    "a small number": (lambda g, n, s, e: 1e-3, "needlessly low"),
+    "fixed": (lambda g, n, s, e: 0.2, "for τ"),
+    "zero": (lambda g, n, s, e: 0.0, "positive and finite"),
+    "negative": (lambda g, n, s, e: g / math.log(e / s / (n - 1)), "positive and finite"),
+    "NaN": (lambda g, n, s, e: math.nan, "positive and finite"),
+    "in words": (lambda g, n, s, e: "cold", "should be one number"),
+    "a pair": (lambda g, n, s, e: (0.1, 0.2), "you returned 2"),
+}
+
+
+@pytest.mark.parametrize("lookup", [book_lookup, loop_lookup])
+@pytest.mark.parametrize("temperature", [book_temperature, exact_temperature, halving])
+def test_temperature_accepts_right_solutions(lookup, temperature):
+    assert check_temperature(lookup, temperature)
+
+
+@pytest.mark.parametrize("slip", LOOKUP_SLIPS)
+def test_lookup_names_the_slip(slip):
+    answer, message = LOOKUP_SLIPS[slip]
+    told(check_temperature(answer, book_temperature), message)
+
+
+@pytest.mark.parametrize("slip", TEMPERATURE_SLIPS)
+def test_temperature_names_the_slip(slip):
+    answer, message = TEMPERATURE_SLIPS[slip]
+    told(check_temperature(book_lookup, answer), message)
+
+
+def told(verdict: Verdict, message: str) -> None:
+    """The verdict is a failure whose message holds these words."""
+    assert not verdict
+    assert message.lower() in verdict.message.lower(), verdict.message
