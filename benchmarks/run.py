@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from attention import AGAINST_HEADS, GROWTH_HEADS, against_rows, growth_rows
+from memory import high_water
 from ngram import HEADS as NGRAM_HEADS
 from ngram import ngram_rows
 from recurrence import gru_rows, length_rows
@@ -62,20 +64,9 @@ def _peak_of(peer: str, n: int) -> float:
     torch.set_num_threads(1)
     function, arguments = PEERS[peer], inputs(n)
     function(*inputs(16))
-    before = _high_water()
+    before = high_water()
     function(*arguments)
-    return _high_water() - before
-
-
-def _high_water() -> float:
-    """The most memory that this process has held so far, in megabytes."""
-    status = Path("/proc/self/status")
-    if status.exists():  # Linux; its getrusage would count the parent process too
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) / 2**10
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # macOS counts bytes
+    return high_water() - before
 
 
 def peak_megabytes(peer: str, n: int) -> float:
@@ -165,11 +156,13 @@ def main() -> None:
     recurrent = table(["one training step of the GRU", "time, to nn.GRU"], gru_rows())
     against = table(["n", "time of the GRU, to attention"], length_rows())
     counted = table(NGRAM_HEADS, ngram_rows())
+    growth = table(GROWTH_HEADS, growth_rows())
+    many_heads = table(AGAINST_HEADS, against_rows())
     stamp = (
         f"Measured on {datetime.date.today():%d %B %Y}: {machine()}, PyTorch {torch.__version__}."
     )
-    parts = [stamp, first, second, third, fourth, recurrent, against, counted]
-    PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    parts = [stamp, first, second, third, fourth, recurrent, against, counted, growth]
+    PAGE.write_text("\n\n".join([*parts, many_heads]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,3 +15,21 @@ def seconds(functions: list[Callable[[], object]], budget: float = 1.0) -> list[
             function()
             kept.append(time.perf_counter() - start)
     return [statistics.median(kept[1:]) for kept in times]  # the first call warms up
+
+
+def ratio(first: Callable[[], object], second: Callable[[], object], budget: float = 2.0) -> float:
+    """The median, over pairs of calls side by side, of the first's time over the second's.
+
+    Which of the two goes first changes from pair to pair, so that neither always finds the caches
+    as the other left them.
+    """
+    ratios, end = [], time.perf_counter() + budget
+    while time.perf_counter() < end or len(ratios) < 6:
+        pair = [first, second] if len(ratios) % 2 else [second, first]
+        spent = {}
+        for function in pair:
+            start = time.perf_counter()
+            function()
+            spent[function] = time.perf_counter() - start
+        ratios.append(spent[first] / spent[second])
+    return statistics.median(ratios[2:])  # the first pair of either order warms up
