@@ -1,0 +1,301 @@
+"""Checks of chapter 16: the slide's matrix, its four positions, a period, a rotation, a ripple."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
+from softlookup.positions import period, shift_rotation, sinusoidal, sinusoidal_at
+
+_SLIDE = (
+    (0.818, -0.061, -0.635, 0.991),
+    (0.576, 0.998, -0.773, 0.134),
+    (0.615, -0.918, 0.473, 0.838),
+    (0.789, -0.396, -0.881, 0.546),
+)  # lecture 003: a row for each feature, a column for each of p0 to p3
+_FOUND = [2, 13, 8, 3]
+
+
+def check_codes(answer: object) -> Verdict:
+    """Check sinusoidal codes, first those of lecture 003's matrix.
+
+    Args:
+        answer: The learner's function of (n, d, base); it returns n rows of d numbers.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: positions#exercises
+
+    Example:
+        >>> check_codes(...)
+        Not yet. Nothing to check so far: return one row of d numbers for each position.
+    """
+    return verdict(lambda: _codes(answer))
+
+
+def check_found(positions: object) -> Verdict:
+    """Check the four positions whose codes lecture 003 prints as p0 to p3.
+
+    Args:
+        positions: The learner's four integers, p0 first.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: positions#exercises
+
+    Example:
+        >>> check_found(...)
+        Not yet. Nothing to check so far: give the four positions of p0, p1, p2 and p3.
+    """
+    return verdict(lambda: _found(positions))
+
+
+def check_period(true_period: object, factor: object) -> Verdict:
+    """Check the period of the slowest pair of d = 50, and how far off the slide is.
+
+    Args:
+        true_period: In positions, to two decimals.
+        factor: The slide's period divided by the true one.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: positions#exercises
+
+    Example:
+        >>> check_period(..., ...)
+        Not yet. Nothing to check so far: compute the period.
+    """
+    return verdict(lambda: _period(true_period, factor))
+
+
+def check_rotation(answer: object, miss: object) -> Verdict:
+    """Check the matrix of a shift, and a case in which the slide's matrix fails.
+
+    Args:
+        answer: The learner's function of (offset, d, base); it returns a d-by-d matrix.
+        miss: Three numbers (omega, t, offset) for which the slide's block misses.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: positions#exercises
+
+    Example:
+        >>> check_rotation(..., ...)
+        Not yet. Nothing to check so far: return the d-by-d matrix of the shift.
+    """
+    return verdict(lambda: _rotation(answer, miss))
+
+
+def check_first_rise(offset: object) -> Verdict:
+    """Check the first offset of d = 512 whose similarity is larger than that of the one before.
+
+    Args:
+        offset: The learner's offset.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: positions#exercises
+
+    Example:
+        >>> check_first_rise(...)
+        Not yet. Nothing to check so far: give the first offset at which the similarity rises.
+    """
+    return verdict(lambda: _first_rise(offset))
+
+
+def _codes(answer: object) -> str:
+    what = "return one row of d numbers for each position."
+    for n, d, base in ((4, 4, 100.0), (7, 10, 10000.0), (5, 6, 30.0), (3, 2, 10000.0)):
+        case = f"{n} positions, d = {d}, base {base:.0f}"
+        expected = sinusoidal(n, d, base=base, dtype=torch.float64)
+        codes = numbers(call(answer, n, d, base, what=what), expected, f"The matrix ({case})")
+        _judge(codes, expected, _code_slips(n, d, base), case)
+    return "All sixteen cells of the slide, and any other matrix too. Its “n = 100” is the base."
+
+
+def _code_slips(n: int, d: int, base: float) -> list[tuple[Tensor, str]]:
+    """Known wrong codes, with what to say about each."""
+    t = torch.arange(n, dtype=torch.float64)[:, None]
+    column = torch.arange(d)
+    pair, is_sine = column // 2, column % 2 == 0
+
+    def of(angles: Tensor) -> Tensor:
+        return torch.where(is_sine, angles.sin(), angles.cos())
+
+    right = t * base ** (-2 * pair / d)
+    return [
+        (of(t * 10000 ** (-2 * pair / d)), "Your base is always 10,000; it is given as base."),
+        (of(t * 100 ** (-2 * pair / d)), "Your base is always 100; it is given as base."),
+        (of(t * base ** (-pair / d)), "The exponent is 2i/d, where i counts pairs."),
+        (of(t * base ** (-2 * column / d)), "You use the column's number as i. It counts pairs: "
+         "columns 0 and 1 share i = 0, columns 2 and 3 share i = 1. That is E82."),
+        (of(right + base ** (-2 * pair / d)), "Your first row is position 1; the first is 0."),
+        (torch.where(is_sine, right.cos(), right.sin()), "Sine comes first, cosine second."),
+        (sinusoidal(n, d, base=base, layout="concatenated", dtype=torch.float64), "The numbers "
+         "are right, their order is not: the formula puts each sine beside its cosine."),
+        (of(right * math.pi / 180), "Your angles are in degrees; sin wants radians."),
+        (of(t * base ** (2 * pair / d)), "You multiply by base^(2i/d); divide by it."),
+    ]  # fmt: skip
+
+
+def _judge(yours: Tensor, expected: Tensor, slips: list[tuple[Tensor, str]], case: str) -> None:
+    if close(yours, expected):
+        return
+    for slip, advice in slips:
+        if close(yours, slip) and not close(slip, expected):
+            raise Wrong(f"With {case}: {advice}")
+    if close(yours, expected, 0.006):
+        raise Wrong("Your numbers are rounded to two or three digits. Compute, do not copy.")
+    row, column = (yours - expected).abs().gt(1e-6).nonzero()[0].tolist()
+    raise Wrong(
+        f"With {case}, row {row}, column {column} (both counted from 0) should be "
+        f"{expected[row, column]:.4f}; yours is {yours[row, column]:.4f}."
+    )
+
+
+def _found(positions: object) -> str:
+    started(positions, "give the four positions of p0, p1, p2 and p3.")
+    if isinstance(positions, (list, tuple)):
+        for k, one in enumerate(positions):
+            started(one, f"give the position of p{k}.")
+    yours = numbers(positions, torch.zeros(4), "The list of positions")
+    if (yours != yours.round()).any() or yours.min() < 0 or yours.max() > 10**6:
+        raise Wrong("Positions are integers from 0 on, and no text here is a million words long.")
+    t = yours.long()
+    if t.tolist() != _FOUND and sorted(t.tolist()) == sorted(_FOUND):
+        raise Wrong("These are the four, but in another order: p0 first, then p1, p2, p3.")
+    if t.tolist() == [position + 1 for position in _FOUND]:
+        raise Wrong("You count from 1: the first position is 0.")
+    code = sinusoidal_at(t, 50, dtype=torch.float64)[:, 4:8]
+    for k, (row, printed) in enumerate(zip(code.tolist(), zip(*_SLIDE, strict=True), strict=True)):
+        if any(abs(a - b) > 0.00051 for a, b in zip(row, printed, strict=True)):
+            raise Wrong(
+                f"At position {t[k]}, columns 4 to 7 hold {_list(row)}; the slide prints "
+                f"{_list(printed)} for p{k}."
+            )
+    return "All sixteen printed numbers, at three decimals, from four positions."
+
+
+def _period(true_period: object, factor: object) -> str:
+    started(true_period, "compute the period.")
+    exact, slide = period(24, 50), 20000 * math.pi
+    yours = _one(true_period, "The period")
+    slips = [
+        (slide, "That is the slide's 20000π: it takes the exponent for 1. Use 48/50."),
+        (exact / math.pi, "That is the period divided by π; give it in positions."),
+        (exact / (2 * math.pi), "That is 1/ω. A full turn is 2π."),
+        (1 / exact, "That is 1/period: how often it turns in one position."),
+        (2 * math.pi / exact, "That is ω, the angle from one position to the next."),
+        (2 * math.pi * 10000 ** (24 / 50), "The exponent is 2i/d with i = 24, so 48/50."),
+        (2 * math.pi * 10000 ** (96 / 50), "48 is already 2i: the exponent is 48/50."),
+    ]
+    if abs(yours - exact) > 0.01:
+        for slip, advice in slips:
+            if math.isclose(yours, slip, rel_tol=1e-4):
+                raise Wrong(advice)
+        near = "To two decimals, please." if math.isclose(yours, exact, rel_tol=1e-3) else ""
+        raise Wrong(near or "Solve ω · period = 2π, with ω = 1 / 10000^(48/50).")
+    started(factor, "divide the slide's period by yours.")
+    ratio = _one(factor, "The factor")
+    if math.isclose(ratio, exact / slide, rel_tol=1e-3):
+        raise Wrong("The other way round: the slide's period divided by the true one.")
+    if not math.isclose(ratio, slide / exact, rel_tol=1e-3):
+        raise Wrong(f"20000π divided by {exact:.2f} is not {ratio:g}.")
+    return "The slide's period is 44.5% too long: 0.96 is near 1, but it is an exponent."
+
+
+def _rotation(answer: object, miss: object) -> str:
+    what = "return the d-by-d matrix of the shift."
+    for offset, d, base in ((2, 4, 100.0), (1, 2, 100.0), (7, 10, 10000.0), (0, 6, 100.0)):
+        case = f"offset {offset}, d = {d}, base {base:.0f}"
+        options = {"base": base, "dtype": torch.float64}
+        expected = shift_rotation(offset, d, **options)
+        matrix = numbers(call(answer, offset, d, base, what=what), expected, "The matrix")
+        halves = shift_rotation(offset, d, layout="concatenated", **options)
+        block = torch.tensor(_slide_block(offset), dtype=torch.float64)
+        slips = [
+            (torch.block_diag(*[block] * (d // 2)), "That is the slide's matrix: every block "
+             "turns by the offset. Block i must turn by ω_i times the offset; that is E83."),
+            (expected.mT, "It turns the wrong way: it leads from t to t − offset. The pair is "
+             "(sine, cosine), so the minus stands below."),
+            (halves, "These are the blocks for all sines first. Here column 2i is a sine and "
+             "column 2i + 1 its cosine."),
+        ]  # fmt: skip
+        _judge(matrix, expected, slips, case)
+    started(miss, "give (omega, t, offset) where the slide's matrix fails.")
+    omega, t, offset = numbers(miss, torch.zeros(3), "The case where the slide's fails").tolist()
+    if not 0 < omega <= 1:
+        raise Wrong(f"ω = {omega:g} belongs to no pair: frequencies are above 0 and at most 1.")
+    gap = _gap(omega, t, offset)
+    if gap < 0.01:
+        reason = "With ω = 1 the slide is right." if omega == 1 else "Try another offset."
+        reason = "Offset 0 moves nothing." if offset == 0 else reason
+        raise Wrong(f"There the slide's matrix hits, to {gap:.4f}. {reason}")
+    return f"Your matrix moves every code; in your case the slide's misses by {gap:.3f}."
+
+
+def _slide_block(offset: float) -> list[list[float]]:
+    """The two-by-two matrix that lecture 004 prints: it turns by the offset itself."""
+    cosine, sine = math.cos(offset), math.sin(offset)
+    return [[cosine, sine], [-sine, cosine]]
+
+
+def _gap(omega: float, t: float, offset: float) -> float:
+    """How far the slide's block lands from the pair of t + offset."""
+    pair = math.sin(omega * t), math.cos(omega * t)
+    landed = [row[0] * pair[0] + row[1] * pair[1] for row in _slide_block(offset)]
+    later = omega * (t + offset)
+    return math.dist(landed, (math.sin(later), math.cos(later)))
+
+
+def _first_rise(offset: object) -> str:
+    started(offset, "give the first offset at which the similarity rises.")
+    yours = _one(offset, "The offset")
+    similarity = _similarity(512)
+    right = _rise(similarity)
+    if yours != int(yours) or not 1 <= yours < len(similarity):
+        raise Wrong(f"The offset is a whole number from 1 to 499; yours is {yours:g}.")
+    if yours == right - 1:
+        raise Wrong(f"{right - 1} is the bottom of the dip; which offset is the first above it?")
+    for d in (128, 8):
+        if yours == _rise(_similarity(d)):
+            raise Wrong(f"That is the answer for d = {d}. Here d = 512.")
+    if yours == right + 1:
+        raise Wrong("One too far. Does your list of similarities begin with offset 0?")
+    before, here = similarity[int(yours) - 1], similarity[int(yours)]
+    if yours < right:
+        raise Wrong(f"From {yours - 1:.0f} to {yours:.0f} it falls: {before:.3f}, {here:.3f}.")
+    if yours > right:
+        raise Wrong(f"It has risen before {yours:.0f} already. Look at the first differences.")
+    step = f"From {right - 1} to {right} it rises by {here - before:.3f}"
+    return f"{step}: the similarity falls with ripples, as E84 says."
+
+
+def _similarity(d: int) -> Tensor:
+    """How alike the codes of positions 0 and offset are, for offsets 0 to 499."""
+    codes = sinusoidal(500, d, dtype=torch.float64)
+    return codes @ codes[0]
+
+
+def _rise(similarity: Tensor) -> int:
+    """The first offset whose similarity is larger than that of the one before."""
+    return int((similarity.diff() > 0).nonzero()[0]) + 1
+
+
+def _one(answer: object, what: str) -> float:
+    """One number, given as such or as the only element of something."""
+    try:
+        answer = torch.as_tensor(answer, dtype=torch.float64).reshape(-1)
+    except (TypeError, ValueError, RuntimeError):
+        raise Wrong(f"{what} should be one number; you gave {answer!r}.") from None
+    return numbers(answer, torch.zeros(1), what).item()
+
+
+def _list(values: object) -> str:
+    return "(" + ", ".join(f"{value:.3f}" for value in values) + ")"
