@@ -141,7 +141,7 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "... #n_q n_k"] | None = None,
         *,
         rotary: Callable[..., Tensor] | None = None,
-        score_bias: Float[Tensor, "... #heads #n_q #n_k"] | None = None,
+        score_bias: Float[Tensor, "... #n_q #n_k"] | None = None,
     ) -> Float[Tensor, "*batch n_q d_model"]:
         r"""Each row of ``x`` reads from ``context`` in ``n_heads`` ways; ``W_O`` mixes the results.
 

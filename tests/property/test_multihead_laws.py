@@ -39,10 +39,12 @@ def seeded(layer, seed):
 
 @st.composite
 def masks(draw, lead, n_heads, n_q, n_k, seed):
-    """None, the same for all heads, padding, or one for each head; rows may be empty."""
-    kind = draw(st.sampled_from(["none", "plain", "batch", "padding", "heads"]))
+    """None, the same for all heads or texts, padding, one for each head; rows may be empty."""
+    kind = draw(st.sampled_from(["none", "plain", "short", "ones", "batch", "padding", "heads"]))
     shapes = {
         "plain": (n_q, n_k),
+        "short": (*lead[1:], n_q, n_k),  # the same along the first axis
+        "ones": (*lead[:-1], *[1 for _ in lead[-1:]], n_q, n_k),  # and along the last
         "batch": (*lead, n_q, n_k),
         "padding": (*lead, 1, n_k),
         "heads": (*lead, n_heads, n_q, n_k),
