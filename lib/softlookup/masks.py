@@ -202,7 +202,7 @@ def block_mask(
     """
     try:
         ids = torch.as_tensor(segments)
-    except (TypeError, ValueError):  # words, None, rows of different lengths
+    except (TypeError, ValueError, RuntimeError):  # words, None, rows of different lengths
         require(False, "segments must be integers, in rows of one length", segments=segments)
     require(ids.ndim >= 1 and ids.numel() > 0, "segments must not be empty", segments=ids)
     is_int = not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
