@@ -248,9 +248,9 @@ def critical_path(graph: Bool[Tensor, "nodes nodes"]) -> int:
         1
     """
     _check_graph(graph)
-    edges, waiting = graph.float(), torch.ones(len(graph))
+    edges, waiting = graph.double(), torch.ones(len(graph), dtype=torch.float64)
     for steps in range(len(graph)):
-        waiting = (edges @ waiting > 0).float()  # what ends a path of one more edge
+        waiting = (edges @ waiting > 0).double()  # what ends a path of one more edge
         if not waiting.any():
             return steps
     raise ValueError("graph must not lead around in a circle; got one that does")

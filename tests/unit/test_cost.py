@@ -423,3 +423,14 @@ def test_a_graph_must_be_square_and_boolean(function):
 def test_a_circle_has_no_critical_path():
     with pytest.raises(ValueError, match="must not lead around in a circle"):
         critical_path(torch.ones(2, 2, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_paths_do_not_mind_the_default_dtype(dtype):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        graph = dependency_graph("recurrence", 3)
+        assert critical_path(graph) == path_lengths(graph).max() == 3
+    finally:
+        torch.set_default_dtype(before)
