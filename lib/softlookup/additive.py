@@ -75,6 +75,8 @@ class _Attention(nn.Module):
             ValueError: The shapes or the dtypes do not fit, or ``mask`` is not boolean.
         """
         self._check(query, context, mask)
+        if context.shape[-2] == 0:
+            return self.weights(self.scores(query, context)) @ context  # no word, no weight
         if mask is None:
             return self.weights(softmax(self.scores(query, context))) @ context
         context = context.masked_fill(~mask.any(dim=-2).unsqueeze(-1), 0.0)  # 0 · NaN is NaN
@@ -93,7 +95,6 @@ class _Attention(nn.Module):
         same_axes = query.shape[:-2] == context.shape[:-2]
         rule = "query and context must have the same leading axes"
         require(same_axes, rule, query=query, context=context)
-        require(context.shape[-2] > 0, "there must be at least one row to read", context=context)
         if mask is not None:
             require_mask(mask, (*query.shape[:-1], context.shape[-2]))
             require(mask.ndim >= 2, "mask must have an axis of queries and one of keys", mask=mask)

@@ -2,6 +2,7 @@
 
 import math
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -59,7 +60,7 @@ def attention_weights(
 
     Returns:
         Weights from 0 to 1, exactly 0 where ``mask`` is False. Each row sums to 1, or is all zeros
-        if the mask allows it nothing. A weight depends on *all* keys that its query may read.
+        if there is nothing to read. A weight depends on *all* keys that its query may read.
 
     Raises:
         ValueError: The shapes or the dtypes do not fit, or ``mask`` is not boolean.
@@ -72,10 +73,12 @@ def attention_weights(
         >>> attention_weights(torch.zeros(1, 4), torch.zeros(2, 4))
         tensor([[0.5000, 0.5000]])
     """
-    if mask is None:
-        return softmax(attention_scores(query, key, scale=scale))
     _check_query_and_key(query, key)
     _check_mask(mask, query, key)
+    if key.shape[-2] == 0:
+        return attention_scores(query, key)  # no key, no weight
+    if mask is None:
+        return softmax(attention_scores(query, key, scale=scale))
     query, key = _without_idle(query, mask), _without_unread(key, mask)
     return masked_softmax(attention_scores(query, key, scale=scale), mask)
 
@@ -112,9 +115,11 @@ def attention(
         >>> attention(torch.zeros(1, 4), torch.zeros(2, 4), torch.tensor([[0.0, 3.0], [4.0, 1.0]]))
         tensor([[2., 2.]])
     """
-    weights = attention_weights(query, key, mask)
+    _check_query_and_key(query, key)
     _check_value(value, key)
-    return weights @ _without_unread(value, mask)
+    wide = torch.promote_types(value.dtype, torch.float32)  # half precision: round at the end
+    weights = attention_weights(query.to(wide), key.to(wide), mask)
+    return (weights @ _without_unread(value.to(wide), mask)).to(value.dtype)
 
 
 class Attention(nn.Module):
@@ -228,7 +233,6 @@ def _check_rows(**rows: Tensor) -> None:
     same_axes = reads.shape[:-2] == is_read.shape[:-2]
     rule = f"{both} must be matrices with the same leading axes"
     require(reads.ndim >= 2 and is_read.ndim >= 2 and same_axes, rule, **rows)
-    require(is_read.shape[-2] > 0, "there must be at least one row to read", **rows)
     dtypes = {name: tensor.dtype for name, tensor in rows.items()}
     require(reads.dtype == is_read.dtype, f"{both} must have the same dtype", **dtypes)
 

@@ -74,11 +74,13 @@ def attend(
         >>> attend(torch.zeros(1, 2), torch.tensor([[0.0, 3.0], [4.0, 1.0]]))
         tensor([[2., 2.]])
     """
-    weights = lookup_weights(scores, mask)
+    require_float(scores=scores, value=value)
+    wide = torch.promote_types(scores.dtype, torch.float32)  # half precision: round at the end
+    weights = lookup_weights(scores.to(wide), mask)
     _check_value(value, (*scores.shape[:-2], scores.shape[-1]), scores.dtype)
     if mask is not None:
         value = value.masked_fill(~mask.any(dim=-2).unsqueeze(-1), 0.0)  # 0 · NaN is NaN
-    return weights @ value
+    return (weights @ value.to(wide)).to(scores.dtype)
 
 
 def hard_lookup(
