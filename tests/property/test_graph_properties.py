@@ -11,37 +11,42 @@ from softlookup.graph import GraphAttention, graph_mask, graph_scores
 seeds = st.integers(0, 2**32 - 1)
 
 
-@st.composite
-def graphs(draw):
-    """A layer, features and a mask of random edges."""
-    n, d_in, d_out, n_heads, seed = *(draw(st.integers(1, 7)) for _ in range(4)), draw(seeds)
+edges = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=20)
+graphs = st.tuples(
+    st.tuples(*(st.integers(1, 7) for _ in range(4))),
+    st.sampled_from(["concat", "mean"]),
+    edges,
+    st.booleans(),
+    seeds,
+)
+"""The sizes n, d_in, d_out, n_heads; how heads are combined; edges; whether there are loops."""
+
+
+def made(graph):
+    """A layer with random weights, features, and the mask of the edges folded into n nodes."""
+    (n, d_in, d_out, n_heads), combine, pairs, loops, seed = graph
     generator = torch.Generator().manual_seed(seed)
-    layer = GraphAttention(d_in, d_out, n_heads, combine=draw(st.sampled_from(["concat", "mean"])))
-    layer = layer.double()
+    layer = GraphAttention(d_in, d_out, n_heads, combine=combine).double()
     with torch.no_grad():
         for parameter in layer.parameters():
             parameter.normal_(generator=generator)
     x = torch.randn(n, d_in, dtype=torch.float64, generator=generator)
-    mask = torch.eye(n, dtype=torch.bool) & draw(st.booleans())
-    for i, j in draw(
-        st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=20)
-    ):
-        mask[i, j] = mask[j, i] = True
+    mask = graph_mask(n, [(i % n, j % n) for i, j in pairs], self_loops=loops)
     return layer, x, mask
 
 
-@given(graphs())
+@given(graphs)
 def test_the_edges_of_a_mask_give_it_back(graph):
-    _, x, mask = graph
+    _, x, mask = made(graph)
     edges = [(i, j) for i, j in mask.nonzero().tolist() if i <= j]
     assert graph_mask(len(x), edges, self_loops=False).equal(mask)
     with_loops = mask | torch.eye(len(x), dtype=torch.bool)
     assert graph_mask(len(x), edges).equal(with_loops)
 
 
-@given(graphs())
+@given(graphs)
 def test_a_node_sees_only_its_neighbours(graph):
-    layer, x, mask = graph
+    layer, x, mask = made(graph)
     out = layer(x, mask)
     for j in range(len(x)):
         changed = x.clone()
@@ -52,16 +57,16 @@ def test_a_node_sees_only_its_neighbours(graph):
         assert not moved[~reads].any()
 
 
-@given(graphs(), seeds)
+@given(graphs, seeds)
 def test_renaming_the_nodes_renames_the_outputs(graph, seed):
-    layer, x, mask = graph
+    layer, x, mask = made(graph)
     p = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
     assert_close(layer(x[p], mask[p][:, p]), layer(x, mask)[p])
 
 
-@given(graphs(), st.integers(0, 3))
+@given(graphs, st.integers(0, 3))
 def test_a_batch_of_n_is_n_batches_of_one(graph, n_batch):
-    layer, x, mask = graph
+    layer, x, mask = made(graph)
     batch = torch.stack([x * (b + 1) for b in range(n_batch)]) if n_batch else x[None][:0]
     out = layer(batch, mask)
     assert out.shape == (n_batch, *layer(x, mask).shape)
@@ -70,18 +75,18 @@ def test_a_batch_of_n_is_n_batches_of_one(graph, n_batch):
         assert_close(layer(batch, mask.expand(n_batch, -1, -1))[b], out[b])
 
 
-@given(graphs())
+@given(graphs)
 def test_inputs_are_never_changed(graph):
-    layer, x, mask = graph
+    layer, x, mask = made(graph)
     copies = x.clone(), mask.clone()
     layer(x, mask)
     assert x.equal(copies[0])
     assert mask.equal(copies[1])
 
 
-@given(graphs())
+@given(graphs)
 def test_empty_rows_give_zeros_and_a_gradient_of_zero(graph):
-    layer, x, mask = graph
+    layer, x, mask = made(graph)
     mask = mask.clone()
     mask[::2] = False
     x.requires_grad_()
@@ -104,9 +109,9 @@ def test_every_query_ranks_the_keys_in_the_same_order(n_q, n_k, d, seed):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
-@given(graph=graphs())
+@given(graph=graphs)
 def test_dtype_is_preserved_and_all_is_finite(dtype, graph):
-    layer, x, mask = graph
+    layer, x, mask = made(graph)
     out = layer.to(dtype)(x.to(dtype), mask)
     assert out.dtype == dtype
     assert out.isfinite().all()
