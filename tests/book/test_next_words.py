@@ -8,7 +8,7 @@ from conftest import DARK, LIGHT
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.language_model import known_words
-from softlookup.neural_lm import FeedForwardLM, train_lm
+from softlookup.neural_lm import FeedForwardLM, RecurrentLM, train_lm
 from softlookup.show.next_words import NextWords, counting_models
 
 TEXTS = ["the cat sat on the mat", "the dog sat on the mat", "a cat sat on the rug", "", "the dog"]
@@ -17,19 +17,23 @@ PREFIXES = [[], ["the"], ["on", "the"], ["the", "cat", "sat"], ["rug", "rug"], [
 
 
 @pytest.fixture(scope="module")
-def network():
+def networks():
     torch.manual_seed(3)
-    model = FeedForwardLM(known_words(TEXTS), n=4, d_model=3, d_hidden=5).double()
-    train_lm(model, TEXTS, generator=torch.Generator().manual_seed(3), n_steps=30)
-    return model
+    models = [
+        FeedForwardLM(known_words(TEXTS), n=4, d_model=3, d_hidden=5).double(),
+        RecurrentLM(known_words(TEXTS), d_model=3, d_hidden=5).double(),
+    ]
+    for model in models:
+        train_lm(model, TEXTS, generator=torch.Generator().manual_seed(3), n_steps=30)
+    return models
 
 
 @pytest.fixture
-def open_figure(open_figures, network):
+def open_figure(open_figures, networks):
     """Opens one figure, with a beginning of its own."""
 
     def open_page(prefix=("the", "cat"), **options):
-        return open_figures(NextWords(TEXTS, network, prefix), ready=".nw-row", **options)
+        return open_figures(NextWords(TEXTS, *networks, prefix), ready=".nw-row", **options)
 
     return open_page
 
@@ -40,10 +44,12 @@ def maths(functions_of):
     return functions_of("next_words_maths.js")
 
 
-def expected(network, prefix):
+def expected(networks, prefix):
     """Each model's row by the library, or None where it refuses."""
     rows = {}
-    for name, model in {**counting_models(TEXTS), "window of vectors": network}.items():
+    window, state = networks
+    models = {**counting_models(TEXTS), "window of vectors": window, "recurrent state": state}
+    for name, model in models.items():
         try:
             rows[name] = model.next_word(prefix).tolist()
         except ValueError:
@@ -51,10 +57,10 @@ def expected(network, prefix):
     return rows
 
 
-def assert_shows(page, network, prefix):
+def assert_shows(page, networks, prefix):
     """Every panel holds the library's five most probable words and their numbers."""
-    words = [*network.words[:-1], "(end)"]
-    for name, row in expected(network, prefix).items():
+    words = [*networks[0].words[:-1], "(end)"]
+    for name, row in expected(networks, prefix).items():
         panel = page.locator(f'.nw-panel[aria-label="{name}"]')
         if row is None:
             assert "never seen" in panel.inner_text()
@@ -67,22 +73,22 @@ def assert_shows(page, network, prefix):
             assert value == pytest.approx(row[words.index(word)], abs=0.0005 + 1e-9)
 
 
-def test_every_model_is_the_librarys(maths, network):
-    figure = NextWords(TEXTS, network)
-    cases = [network.ids(prefix) for prefix in PREFIXES]
+def test_every_model_is_the_librarys(maths, networks):
+    figure = NextWords(TEXTS, *networks)
+    cases = [networks[0].ids(prefix) for prefix in PREFIXES]
     code = """const models = maths.modelsOf(data.figure);
         return data.cases.map((ids) => Object.fromEntries(
             Object.entries(models).map(([name, model]) => [name, model(ids)])));"""
     found = maths(code, {"figure": json.loads(figure.data), "cases": cases})
     for prefix, rows in zip(PREFIXES, found, strict=True):
-        wanted = expected(network, prefix)
+        wanted = expected(networks, prefix)
         assert list(rows) == list(wanted)
         for name, row in wanted.items():
             if row is None:
                 assert rows[name] is None
             else:
                 assert rows[name] == pytest.approx(row, abs=1e-12)
-    assert expected(network, ["rug", "rug"])["trigram"] is None
+    assert expected(networks, ["rug", "rug"])["trigram"] is None
 
 
 def test_draws_come_as_often_as_they_are_probable(maths):
@@ -103,17 +109,17 @@ def test_a_draw_never_takes_what_is_impossible(maths):
 
 
 @pytest.mark.parametrize("prefix", PREFIXES, ids=" ".join)
-def test_typing_moves_the_bars(open_figure, network, prefix):
+def test_typing_moves_the_bars(open_figure, networks, prefix):
     page = open_figure()
     page.locator(".nw-line").fill(" ".join(prefix).upper())
-    assert_shows(page, network, prefix)
+    assert_shows(page, networks, prefix)
 
 
-def test_it_starts_with_its_beginning(open_figure, network):
-    assert_shows(open_figure(), network, ["the", "cat"])
+def test_it_starts_with_its_beginning(open_figure, networks):
+    assert_shows(open_figure(), networks, ["the", "cat"])
 
 
-def test_a_seed_repeats_itself(open_figure, network):
+def test_a_seed_repeats_itself(open_figure, networks):
     page, lines = open_figure(prefix=("the",)), []
     for seed in ("5", "5", "6", "7", "8"):
         page.locator(".nw-seed").fill(seed)
@@ -124,7 +130,7 @@ def test_a_seed_repeats_itself(open_figure, network):
     assert lines[0] == lines[1]
     assert len(set(lines)) > 1
     assert all(line.startswith("the") for line in lines)
-    assert_shows(page, network, lines[-1].split())
+    assert_shows(page, networks, lines[-1].split())
 
 
 def test_only_what_the_chosen_model_allows_is_drawn(open_figure):
@@ -166,12 +172,19 @@ def test_accessible_and_within_the_page(open_figure, style, width):
     assert scroll_faults(page) == []
 
 
-def test_bad_input_is_refused(network):
+def test_bad_input_is_refused(networks):
     with pytest.raises(ValueError, match="just the words of the texts"):
-        NextWords([*TEXTS, ["zebra"]], network)
+        NextWords([*TEXTS, ["zebra"]], *networks)
     with pytest.raises(ValueError, match="at most 400"):
-        NextWords(TEXTS * 70, network)
+        NextWords(TEXTS * 70, *networks)
     with pytest.raises(ValueError, match="at most 60 different words"):
-        NextWords([*TEXTS, [str(i) for i in range(30)], [str(i) for i in range(30, 60)]], network)
+        NextWords([*TEXTS, [str(i) for i in range(30)], [str(i) for i in range(30, 60)]], *networks)
+    window, state = networks
+    direct = FeedForwardLM(window.words[:-1], n=3, d_model=2, d_hidden=3, direct=True)
+    with pytest.raises(ValueError, match="window must have no direct connections"):
+        NextWords(TEXTS, direct, state)
+    fewer = RecurrentLM(["the"], d_model=2, d_hidden=3)
+    with pytest.raises(ValueError, match=r"just the words of the texts; .*state=2"):
+        NextWords(TEXTS, window, fewer)
     with pytest.raises(ValueError, match="every token must be known"):
-        NextWords(TEXTS, network, ["zebra"])
+        NextWords(TEXTS, *networks, ["zebra"])

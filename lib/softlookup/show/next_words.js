@@ -1,4 +1,4 @@
-// The next words: type a beginning, see five models' bars, draw a word with a seed.
+// The next words: type a beginning, see six models' bars, draw a word with a seed.
 
 import { el, format } from "./interactive.js";
 import { drawn, idsOf, modelsOf, random } from "./next_words_maths.js";

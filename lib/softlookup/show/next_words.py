@@ -2,54 +2,60 @@
 
 from collections.abc import Sequence
 
+from torch import nn
+
 from softlookup.checks import require
-from softlookup.neural_lm import FeedForwardLM
+from softlookup.neural_lm import FeedForwardLM, RecurrentLM
 from softlookup.ngram import KneserNey, NGramModel
 from softlookup.show.interactive import Interactive
 
 _MOST_WORDS, _MOST_TEXTS, _LONGEST = 60, 400, 30
 _DISCOUNT = 0.75
 _ALT = (
-    "A line of text to continue; five models beside one another, each with bars for the words that "
+    "A line of text to continue; six models beside one another, each with bars for the words that "
     "it thinks most probable next, and a button that draws one."
 )
 _CAPTION = (
-    "The same beginning, five opinions. Draw words, and each is fed back. Where a model has never "
+    "The same beginning, six opinions. Draw words, and each is fed back. Where a model has never "
     "seen the last words, it says so."
 )
 
 
 class NextWords(Interactive):
-    """Next-word probabilities of a unigram, a bigram, two trigram models and a small network.
+    """Next-word probabilities of four models that count and of two small networks.
 
-    The counts are taken in the page, from the texts; the network's weights are handed to it.
+    The counts are taken in the page, from the texts; the networks' weights are handed to it.
 
     Args:
         texts: The words of each text that was read: at most 400 texts of at most 30 words, of at
             most 60 different words.
-        network: A model of the same words, trained on the same texts, without direct connections.
+        window: A window of vectors of the same words, trained on the same texts, without direct
+            connections.
+        state: A recurrent model of the same words, trained on the same texts.
         prefix: How the line begins.
         name: The figure's name in links.
         alt: What the figure shows, for who cannot see it.
         caption: What stands below it.
 
     Raises:
-        ValueError: There are too many texts or words, the network knows other words, the prefix
+        ValueError: There are too many texts or words, a network knows other words, the prefix
             holds a word that is not among them; or as ``Interactive``.
 
-    Source: lecture 001, "Neural Language Models". Chapter: language_models#five-opinions.
+    Source: lecture 001, "Neural Language Models". Chapter: language_models#six-opinions.
 
     Example:
         >>> texts = [["the", "dog", "barks"]]
-        >>> network = FeedForwardLM(["barks", "dog", "the"], n=3, d_model=2, d_hidden=3)
-        >>> NextWords(texts, network, ["the"]).name
+        >>> window = FeedForwardLM(["barks", "dog", "the"], n=3, d_model=2, d_hidden=3)
+        >>> state = RecurrentLM(["barks", "dog", "the"], d_model=2, d_hidden=3)
+        >>> NextWords(texts, window, state, ["the"]).name
         'fig-next-words'
     """
 
     def __init__(
         self,
         texts: Sequence[Sequence[str]],
-        network: FeedForwardLM,
+        window: FeedForwardLM,
+        state: RecurrentLM,
         prefix: Sequence[str] = (),
         *,
         name: str = "fig-next-words",
@@ -64,18 +70,20 @@ class NextWords(Interactive):
         most = len(words) - 1
         rule = f"texts must have at most {_MOST_WORDS} different words"
         require(most <= _MOST_WORDS, rule, n_words=most)
-        same = network.words == words and network.direct is None
-        rule = "network must know just the words of the texts, and have no direct connections"
-        require(same, rule, n_words=len(words), network_words=len(network.words))
+        same = window.words == state.words == words
+        rule = "window and state must know just the words of the texts"
+        sizes = {"n_words": len(words), "window": len(window.words), "state": len(state.words)}
+        require(same, rule, **sizes)
+        rule = "window must have no direct connections"
+        require(window.direct is None, rule, direct=window.direct)
         data = {
-            "texts": [network.ids(text) for text in texts],
+            "texts": [window.ids(text) for text in texts],
             "words": words,
-            "prefix": " ".join(network.vocabulary.decode(network.ids(prefix))),
+            "prefix": " ".join(window.vocabulary.decode(window.ids(prefix))),
             "discount": _DISCOUNT,
-            "network": {
-                key: part.detach().double().tolist() for key, part in network.named_parameters()
-            },
-            "n": network.n,
+            "window": _weights(window),
+            "n": window.n,
+            "state": _weights(state),
         }
         super().__init__(
             name=name,
@@ -85,6 +93,10 @@ class NextWords(Interactive):
             alt=alt,
             caption=caption,
         )
+
+
+def _weights(network: nn.Module) -> dict[str, list]:
+    return {key: part.detach().double().tolist() for key, part in network.named_parameters()}
 
 
 def counting_models(texts: Sequence[Sequence[str]]) -> dict[str, NGramModel]:

@@ -1,4 +1,4 @@
-// Next words: count ratios, Kneser-Ney and a window of vectors, as softlookup.ngram and neural_lm.
+// Next words: count ratios, Kneser-Ney, a window of vectors, a state: softlookup.ngram, neural_lm.
 
 import { softmax } from "./interactive.js";
 
@@ -72,8 +72,32 @@ export function feedForward(network, ids, n, size) {
   return softmax(logits);
 }
 
+const sigmoid = (v) => 1 / (1 + Math.exp(-v));
+
+/** One step of the gated recurrent unit; the rows of its maps are reset, update, candidate. */
+export function gruStep(network, x, state) {
+  const d = state.length;
+  const fromX = linear(network["cell.W_xh.weight"], network["cell.W_xh.bias"], x);
+  const fromState = linear(network["cell.W_hh.weight"], network["cell.W_hh.bias"], state);
+  return state.map((old, i) => {
+    const reset = sigmoid(fromX[i] + fromState[i]);
+    const update = sigmoid(fromX[d + i] + fromState[d + i]);
+    const candidate = Math.tanh(fromX[2 * d + i] + reset * fromState[2 * d + i]);
+    return candidate + update * (old - candidate);
+  });
+}
+
+/** A recurrent model: bos and all words, one after the other; a softmax over the last state. */
+export function recurrent(network, ids, size) {
+  let state = Array(network["cell.W_hh.weight"][0].length).fill(0);
+  for (const id of [size, ...ids]) {
+    state = gruStep(network, network["embedding.weight"][id], state);
+  }
+  return softmax(linear(network["output.weight"], network["output.bias"], state));
+}
+
 /** All models, by name: each gives a row of probabilities for the ids so far, or null. */
-export function modelsOf({ texts, words, discount, network, n }) {
+export function modelsOf({ texts, words, discount, window, n, state }) {
   const size = words.length;
   const tables = [1, 2, 3].map((order) => followers(texts, order, size));
   const orders = [tables[2]];
@@ -83,7 +107,8 @@ export function modelsOf({ texts, words, discount, network, n }) {
     bigram: (ids) => ratios(tables[1], ids, 2, size),
     trigram: (ids) => ratios(tables[2], ids, 3, size),
     "trigram, Kneser-Ney": (ids) => kneserNey(orders, ids, size, discount),
-    "window of vectors": (ids) => feedForward(network, ids, n, size),
+    "window of vectors": (ids) => feedForward(window, ids, n, size),
+    "recurrent state": (ids) => recurrent(state, ids, size),
   };
 }
 
