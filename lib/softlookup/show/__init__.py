@@ -12,10 +12,12 @@ from softlookup.show.points import arrows, scatter_groups
 from softlookup.show.query_bars import QueryBars
 from softlookup.show.referent_switch import ReferentSwitch
 from softlookup.show.rnn_stepper import RnnStepper
+from softlookup.show.rotation_dial import RotationDial
 from softlookup.show.rule_lights import RuleLights
 from softlookup.show.sentences import show_readings, show_spans
 from softlookup.show.session import setup
 from softlookup.show.similarity_plane import SimilarityPlane
+from softlookup.show.sinusoid_explorer import SinusoidExplorer
 from softlookup.show.source import show_source
 from softlookup.show.spectral_sliders import SpectralSliders
 from softlookup.show.table import format_number, show_table
@@ -33,8 +35,10 @@ __all__ = [
     "QueryBars",
     "ReferentSwitch",
     "RnnStepper",
+    "RotationDial",
     "RuleLights",
     "SimilarityPlane",
+    "SinusoidExplorer",
     "SpectralSliders",
     "TfidfBench",
     "Word2VecStepper",
