@@ -2,6 +2,7 @@
 
 from softlookup.show.book_map import show_book_map
 from softlookup.show.bpe_player import BpePlayer
+from softlookup.show.decoder_steps import DecoderSteps
 from softlookup.show.draw import bars, heatmap
 from softlookup.show.figure import show_figure
 from softlookup.show.interactive import Interactive
@@ -28,6 +29,7 @@ from softlookup.show.word_map import word_map
 
 __all__ = [
     "BpePlayer",
+    "DecoderSteps",
     "Interactive",
     "MatrixMicroscope",
     "NextWords",
