@@ -290,11 +290,12 @@ def test_overwritten_scores_change_all_that_follows(open_figure, row):
     chance, place = expected["probabilities"][3].max(dim=0)
     own, own_place = OWN["probabilities"][3].max(dim=0)
     said = page.inner_text(".ds-live")
-    assert f"Your scores make it write “{SHOWN[place]}”, with probability {chance:.3f}." in said
-    assert said.endswith(f"Its own scores: “{SHOWN[own_place]}”, with probability {own:.3f}.")
+    mine, its = f"“{SHOWN[place]}”, {chance:.3f}", f"“{SHOWN[own_place]}”, {own:.3f}"
+    assert said.endswith(f"You make it write {mine}; by itself {its}.")
     to(page, FRAMES)
     assert_step(page, 3, expected)
     near(grid(page), expected["weights"].flatten())
+    assert page.inner_text(".ds-live").endswith(f" With its own scores: {its}.")
     choose(page, 2)
     assert_step(page, 2, OWN)  # other steps keep their own
     choose(page, 3)
@@ -302,7 +303,7 @@ def test_overwritten_scores_change_all_that_follows(open_figure, row):
     press(page, "The model's own scores")
     assert_step(page, 3, OWN)
     assert page.get_by_role("button", name="The model's own scores").is_disabled()
-    assert "Its own scores" not in page.inner_text(".ds-live")
+    assert "its own scores" not in page.inner_text(".ds-live")
 
 
 def test_equal_scores_give_the_plain_mean(open_figure):

@@ -44,10 +44,10 @@ class Steps {
     this.form = el("form", {class: "ds-steps", onsubmit: (event) => event.preventDefault()},
       choices("The word to write", "word", this.target.map((word, t) => [String(t), word]), null,
         (value) => this.choose(Number(value))),
-      el("div", {class: "ds-text"}, this.title, this.says), this.live, this.sourceRows(),
+      el("div", {class: "ds-text"}, this.title, this.says), this.sourceRows(),
       el("div", {class: "ds-below"}, this.decoderRows(), this.matrix()),
-      el("div", {class: "ds-controls"}, el("div", {class: "ds-buttons"}, this.back, this.next,
-        this.play), el("label", {class: "sl-field ds-field"}, this.count, this.slider)),
+      el("div", {class: "ds-controls"}, this.live,
+        el("div", {class: "ds-buttons"}, this.back, this.next, this.play), el("label", {class: "sl-field ds-field"}, this.count, this.slider)),
       el("details", {class: "ds-details"}, el("summary", null, "The numbers of this frame"),
         this.numbers), el("p", {class: "ds-legend"}, "A strip is one row of numbers: ",
         el("b", {class: "ds-blue"}, "blue"), " above 0, ", el("b", {class: "ds-orange"}, "orange"),
@@ -58,7 +58,7 @@ class Steps {
     this.rows = this.source.map((word, j) => this.sourceRow(word, j));
     this.heads = ["strip", "score", "weight"].map((name) => el("span", {class: `ds-head-${name}`}));
     return el("div", {class: "ds-source"},
-      el("div", {class: "ds-row ds-head", "aria-hidden": "true"}, el("span", null, "source word"),
+      el("div", {class: "ds-row ds-head", "aria-hidden": "true"}, el("span", null, "source"),
         this.heads),
       el("div", {role: "list", "aria-label": "Source words"}, this.rows.map(({row}) => row)),
       el("div", {class: "ds-buttons ds-presets"}, this.reset, this.equal));
@@ -261,20 +261,21 @@ class Steps {
       `What was read: ${read}${read.includes("+") ? "" : ", and next to nothing else"}.`,
       `${this.d_context} numbers that were read, and ${this.d_hidden} of the state.`,
       `${count} between −1 and 1.`,
-      `It writes ${this.written(now)}.`,
+      `It writes ${this.written(now, ", with probability ")}.`,
     ][frame];
-    return this.changed && frame >= SCORES
-      ? `${told} ${this.compared()}` : told;
+    return this.changed && frame >= SCORES ? `${told} ${this.compared()}` : told;
   }
 
-  written({probabilities}) {
+  /** The word with the largest probability. */
+  written({probabilities}, between = ", ") {
     const [first] = largest(probabilities, 1);
-    return `${quoted(this.words[first])}, with probability ${probabilities[first].toFixed(3)}`;
+    return `${quoted(this.words[first])}${between}${probabilities[first].toFixed(3)}`;
   }
 
   compared() {
-    const own = `Its own scores: ${this.written(this.mine)}.`;
-    return this.frame === WORD ? own : `Your scores make it write ${this.written(this.now)}. ${own}`;
+    const own = this.written(this.mine);
+    return this.frame === WORD ? `With its own scores: ${own}.`
+      : `You make it write ${this.written(this.now)}; by itself ${own}.`;
   }
 
   /** All numbers of this frame. */
