@@ -1,5 +1,7 @@
 """What holds for every mask and every combination: hypothesis draws sizes, texts and widths."""
 
+import itertools
+
 import pytest
 import torch
 from hypothesis import given
@@ -26,14 +28,19 @@ def normal(seed, *shapes):
 
 
 @st.composite
-def families(draw):
-    """One mask of each kind over the same n positions, and the rule that each stands for."""
+def sizes_of_masks(draw):
+    """n positions, and the numbers that six masks over them are made from."""
     n = draw(st.integers(1, 9))
     width, dilation = draw(st.integers(0, 9)), draw(st.integers(1, 4))
     real, one = draw(st.integers(0, n)), draw(st.integers(0, n - 1))
-    texts = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    return n, width, dilation, real, one, draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+
+
+@given(sizes_of_masks())
+def test_every_pair_of_masks_combines_as_its_rules_do(sizes):
+    n, width, dilation, real, one, texts = sizes
     reach = range(0, width * dilation + 1, dilation)
-    pairs = [
+    rules = [
         (causal_mask(n), lambda i, j: j <= i),
         (window_mask(n, width), lambda i, j: abs(i - j) <= width),
         (dilated_mask(n, width, dilation), lambda i, j: abs(i - j) in reach),
@@ -41,20 +48,11 @@ def families(draw):
         (padding_mask([real], n)[0], lambda i, j: j < real),
         (block_mask(texts), lambda i, j: texts[i] == texts[j]),
     ]
-    return n, pairs
-
-
-@given(families())
-def test_every_pair_of_masks_combines_as_its_rules_do(family):
-    n, pairs = family
-    for first, one_rule in pairs:
-        for second, other_rule in pairs:
-            both, either = first & second, first | second
-            for i in range(n):
-                for j in range(n):
-                    wanted = one_rule(i, j), other_rule(i, j)
-                    assert both.expand(n, n)[i, j] == all(wanted)
-                    assert either.expand(n, n)[i, j] == any(wanted)
+    cells = list(itertools.product(range(n), repeat=2))
+    for (first, rule), (second, other) in itertools.product(rules, repeat=2):
+        both, either = (first & second).expand(n, n), (first | second).expand(n, n)
+        assert both.flatten().tolist() == [rule(*cell) and other(*cell) for cell in cells]
+        assert either.flatten().tolist() == [rule(*cell) or other(*cell) for cell in cells]
 
 
 @given(st.integers(1, 9), st.integers(0, 9))
