@@ -186,9 +186,7 @@ class MultiHeadAttention(nn.Module):
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None
     ) -> Tensor:
         """Scores, weights, weighted mean, each of them stored."""
-        if key.shape[-2] == 0:
-            weights = query @ key.mT  # nothing to read, nothing to share out
-        elif bias is None:
+        if bias is None or key.shape[-2] == 0:
             weights = attention_weights(query, key, mask)
         else:
             scores = attention_scores(query, key) + bias

@@ -1,0 +1,72 @@
+"""Look into a model while it runs: its probes, read through forward hooks."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from torch import Tensor, nn
+
+from softlookup.checks import require
+
+
+@contextmanager
+def capture(model: nn.Module, *names: str) -> Iterator[dict[str, Tensor]]:
+    """Read the probes of a model: each ``nn.Identity`` that says its name sees what passes by.
+
+    While the block runs, every part of the model with a switch ``fused`` takes the path that can
+    be looked into; afterwards the switches stand as before, and no hook is left. The results of
+    the model are the same.
+
+    Args:
+        model: Any model with probes; it is run by the caller, inside the block.
+        names: The probes wanted: a full name such as ``"layers.1.attention.weights"``, or its
+            end: ``"weights"`` means the weights of every layer. None given: all probes.
+
+    Yields:
+        What each probe saw last, by its full name: empty before the model is run. The tensors are
+        the model's own, with their gradients.
+
+    Raises:
+        ValueError: The model has no probe of such a name.
+
+    Source: lecture 002, "Understanding the Model". Chapter: many_heads#the-probes.
+
+    Example:
+        >>> import torch
+        >>> from softlookup.multihead import MultiHeadAttention
+        >>> layer = MultiHeadAttention(4, 2)
+        >>> with capture(layer, "weights") as seen:
+        ...     out = layer(torch.zeros(3, 4))
+        >>> seen["weights"].shape
+        torch.Size([2, 3, 3])
+    """
+    wanted = _wanted(model, names)
+    seen: dict[str, Tensor] = {}
+    with ExitStack() as afterwards:
+        for name, probe in wanted.items():
+            afterwards.callback(probe.register_forward_hook(_keeper(seen, name)).remove)
+        for part in model.modules():
+            if isinstance(getattr(part, "fused", None), bool):
+                afterwards.callback(setattr, part, "fused", part.fused)
+                part.fused = False
+        yield seen
+
+
+def _wanted(model: nn.Module, names: tuple[str, ...]) -> dict[str, nn.Module]:
+    probes = {n: part for n, part in model.named_modules() if isinstance(part, nn.Identity)}
+    for name in names:
+        rule = f"the model has no probe of the name {name!r}"
+        require(any(_ends(probe, name) for probe in probes), rule, probes=list(probes))
+    require(bool(probes), "the model has no probe", model=type(model).__name__)
+    return {n: p for n, p in probes.items() if not names or any(_ends(n, name) for name in names)}
+
+
+def _ends(probe: str, name: str) -> bool:
+    """Whether ``name`` is the probe's full name, or its end from a dot on."""
+    return f".{probe}".endswith(f".{name}")
+
+
+def _keeper(seen: dict[str, Tensor], name: str) -> Callable[..., None]:
+    def keep(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        seen[name] = output
+
+    return keep
