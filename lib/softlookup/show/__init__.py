@@ -6,6 +6,7 @@ from softlookup.show.decoder_steps import DecoderSteps
 from softlookup.show.draw import bars, heatmap
 from softlookup.show.figure import show_figure
 from softlookup.show.interactive import Interactive
+from softlookup.show.kernel_playground import KernelPlayground
 from softlookup.show.matrix_microscope import MatrixMicroscope
 from softlookup.show.next_words import NextWords
 from softlookup.show.patch_cutter import PatchCutter
@@ -31,6 +32,7 @@ __all__ = [
     "BpePlayer",
     "DecoderSteps",
     "Interactive",
+    "KernelPlayground",
     "MatrixMicroscope",
     "NextWords",
     "PatchCutter",
