@@ -179,6 +179,7 @@ def test_rotation_solved():
     [
         (..., ..., "Nothing to check so far: return the d-by-d matrix"),
         (book_rotation, ..., "Nothing to check so far: give (omega, t, offset)"),
+        (book_rotation, (0.3, ..., 2), "Nothing to check so far: give (omega, t, offset)"),
         (lambda o, d, b: book_rotation(o, d, 1.0), MISS, "That is the slide's matrix"),
         (lambda o, d, b: book_rotation(o, d, b).T, MISS, "It turns the wrong way"),
         (

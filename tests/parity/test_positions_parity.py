@@ -11,6 +11,7 @@ from torch.testing import assert_close
 
 from softlookup.attention import attention_weights
 from softlookup.masks import causal_mask
+from softlookup.multihead import MultiHeadAttention
 from softlookup.positions import (
     LearnedPositions,
     Rotary,
@@ -146,6 +147,40 @@ def test_rotary_scores_in_scaled_dot_product_attention(generator):
     ones = torch.eye(7, dtype=F64)
     expected = F.scaled_dot_product_attention(rotary(query), rotary(key), ones, is_causal=True)
     assert_close(scores.masked_fill(~causal_mask(7), -math.inf).softmax(dim=-1), expected, **EXACT)
+
+
+def test_rotary_in_many_heads(generator):
+    """The layer hands queries and keys of all heads over; the queries are the last positions."""
+    layer = MultiHeadAttention(6, 3, d_k=4, d_v=2, d_context=5).double()
+    x, context = random(generator, 2, 3, 6), random(generator, 2, 7, 5)
+    query, key, value = (
+        linear(rows).unflatten(-1, (3, -1)).transpose(1, 2)
+        for linear, rows in ((layer.W_Q, x), (layer.W_K, context), (layer.W_V, context))
+    )
+    places = torch.arange(7, dtype=F64)
+    query = complex_rotary(query, places[-3:], 10000.0)
+    key = complex_rotary(key, places, 10000.0)
+    out = F.scaled_dot_product_attention(query, key, value)
+    expected = layer.W_O(out.transpose(1, 2).flatten(-2))
+    for fused in (True, False):
+        layer.fused = fused
+        assert_close(layer(x, context, rotary=Rotary(4)), expected, **EXACT)
+
+
+def test_alibi_in_many_heads(generator):
+    """Its bias in our layer, as the float mask of PyTorch's kernel."""
+    layer = MultiHeadAttention(6, 3).double()
+    x = random(generator, 2, 7, 6)
+    query, key, value = (
+        linear(x).unflatten(-1, (3, 2)).transpose(1, 2)
+        for linear in (layer.W_Q, layer.W_K, layer.W_V)
+    )
+    slopes = torch.tensor(published_slopes(3), dtype=F64)[:, None, None]
+    bias = (slopes * torch.arange(7)).masked_fill(~causal_mask(7), -math.inf)
+    out = F.scaled_dot_product_attention(query, key, value, bias)
+    expected = layer.W_O(out.transpose(1, 2).flatten(-2))
+    found = layer(x, mask=causal_mask(7), score_bias=alibi_bias(3, 7, dtype=F64))
+    assert_close(found, expected, **EXACT)
 
 
 # ALiBi

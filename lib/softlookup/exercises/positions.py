@@ -207,7 +207,8 @@ def _period(true_period: object, factor: object) -> str:
         raise Wrong("The other way round: the slide's period divided by the true one.")
     if not math.isclose(ratio, slide / exact, rel_tol=1e-3):
         raise Wrong(f"20000π divided by {exact:.2f} is not {ratio:g}.")
-    return "The slide's period is 44.5% too long: 0.96 is near 1, but it is an exponent."
+    share = slide / exact - 1
+    return f"The slide's period is {share:.1%} too long: 0.96 is near 1, but it is an exponent."
 
 
 def _rotation(answer: object, miss: object) -> str:
@@ -228,7 +229,8 @@ def _rotation(answer: object, miss: object) -> str:
              "column 2i + 1 its cosine."),
         ]  # fmt: skip
         _judge(matrix, expected, slips, case)
-    started(miss, "give (omega, t, offset) where the slide's matrix fails.")
+    for one in (miss, *(miss if isinstance(miss, (list, tuple)) else ())):
+        started(one, "give (omega, t, offset) where the slide's matrix fails.")
     omega, t, offset = numbers(miss, torch.zeros(3), "The case where the slide's fails").tolist()
     if not 0 < omega <= 1:
         raise Wrong(f"ω = {omega:g} belongs to no pair: frequencies are above 0 and at most 1.")
