@@ -150,6 +150,27 @@ def test_the_first_wrong_digit_of_the_slide_is_named(open_stepper):
     assert numbers_in(page.locator(".rn-value").all_inner_texts()[5]) == [0.9]
 
 
+@pytest.mark.parametrize("tanh", [True, False])
+def test_the_boxes_hold_what_has_been_reached(open_stepper, tanh):
+    page = open_stepper()
+    if not tanh:
+        page.get_by_role("radio", name="none").check()
+    for k in range(6):
+        values = parts_of(EXAMPLE, tanh) | {"x": EXAMPLE["x"], "hidden": EXAMPLE["hidden"]}
+        for part, numbers in values.items():
+            texts = page.locator(f'.rn-box[data-part="{part}"] text').all_text_contents()[1:]
+            if part in PARTS[k + 1 :]:
+                assert texts == ["…"] * len(numbers)
+            else:
+                found = [float(text.replace("−", "-")) for text in texts]
+                assert found == [round(v, 4) + 0.0 for v in numbers.tolist()]
+        assert page.locator(".rn-here").get_attribute("data-part") == PARTS[k]
+        wrong = page.locator(".rn-wrong").evaluate_all("all => all.map(b => b.dataset.part)")
+        assert wrong == (list(PARTS[3 : k + 1]) if tanh else [])
+        if k < 5:
+            page.get_by_role("button", name="Next").click()
+
+
 def test_without_a_slide_there_is_no_such_column(open_stepper):
     page = open_stepper(printed=None)
     assert page.locator(".rn-printed").count() == 0

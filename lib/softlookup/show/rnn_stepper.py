@@ -11,8 +11,8 @@ from softlookup.show.interactive import Interactive
 _LARGEST, _MOST_UNITS = 50, 4
 _PARTS = ("fromState", "fromInput", "a", "after", "products", "y")
 _ALT = (
-    "A table that grows part by part: what the old state brings, what the input brings, their sum, "
-    "the new state, the output; with tanh or with no activation."
+    "Boxes from left to right and a table that fill part by part: what the old state brings, what "
+    "the input brings, their sum, the new state, the output; with tanh or with no activation."
 )
 _CAPTION = "One step of a recurrent network, part by part, with tanh or with nothing in its place."
 

@@ -3,7 +3,7 @@
 import {choices, el, format, svg} from "./interactive.js";
 import {waves} from "./recurrence_maths.js";
 
-const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [340, 220, 44, 34, 8];
+const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [340, 220, 54, 34, 8];
 const REACH = 8;  // the chart goes from 10^-8 to 10^8
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸";
 
@@ -68,7 +68,9 @@ class Sliders {
       svg("text", {x: LEFT - 6, y: yOf(10 ** k) + 4, "text-anchor": "end"}, power(k))]);
     const steps = [...new Set([0, Math.round(this.n / 2), this.n])].map((t) => svg("text",
       {x: this.xOf(t), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle"}, String(t)));
-    return [...marks, ...steps, svg("text", {x: (LEFT + WIDTH) / 2, y: HEIGHT - 4,
+    const name = svg("text", {transform: `translate(11 ${(TOP + HEIGHT - BOTTOM) / 2}) rotate(-90)`,
+      "text-anchor": "middle"}, "length (log scale)");
+    return [name, ...marks, ...steps, svg("text", {x: (LEFT + WIDTH) / 2, y: HEIGHT - 4,
       "text-anchor": "middle"}, "step")];
   }
 
