@@ -2,9 +2,12 @@
 
 from softlookup.show.book_map import show_book_map
 from softlookup.show.bpe_player import BpePlayer
+from softlookup.show.cost_sliders import CostSliders
 from softlookup.show.decoder_steps import DecoderSteps
 from softlookup.show.draw import bars, heatmap
 from softlookup.show.figure import show_figure
+from softlookup.show.head_mixer import HeadMixer
+from softlookup.show.information_flow import InformationFlow
 from softlookup.show.interactive import Interactive
 from softlookup.show.kernel_playground import KernelPlayground
 from softlookup.show.matrix_microscope import MatrixMicroscope
@@ -18,6 +21,7 @@ from softlookup.show.rotation_dial import RotationDial
 from softlookup.show.rule_lights import RuleLights
 from softlookup.show.sentences import show_readings, show_spans
 from softlookup.show.session import setup
+from softlookup.show.shuffle_square import ShuffleSquare
 from softlookup.show.similarity_plane import SimilarityPlane
 from softlookup.show.sinusoid_explorer import SinusoidExplorer
 from softlookup.show.source import show_source
@@ -30,7 +34,10 @@ from softlookup.show.word_map import word_map
 
 __all__ = [
     "BpePlayer",
+    "CostSliders",
     "DecoderSteps",
+    "HeadMixer",
+    "InformationFlow",
     "Interactive",
     "KernelPlayground",
     "MatrixMicroscope",
@@ -41,6 +48,7 @@ __all__ = [
     "RnnStepper",
     "RotationDial",
     "RuleLights",
+    "ShuffleSquare",
     "SimilarityPlane",
     "SinusoidExplorer",
     "SpectralSliders",
