@@ -64,7 +64,8 @@ class Stepper {
     this.next.disabled = this.at === PARTS.length - 1;
     const {name, what, key} = this.rows[this.at];
     const first = wrong.findIndex(Boolean);
-    const note = first < 0 ? "" : ` The slide's first wrong digit is in ${this.rows[first].name}.`;
+    const note = first < 0 ? "" : " Dashed: the slide prints other digits. "
+      + `The slide's first wrong digit is in ${this.rows[first].name}.`;
     this.live.textContent = `${name}, ${what}: ${shown(parts[key])}.${note}`;
   }
 
