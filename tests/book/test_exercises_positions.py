@@ -98,6 +98,7 @@ def test_found_solved():
         ([0, 1, 2, 3], "At position 0, columns 4 to 7 hold (0.000, 1.000, 0.000, 1.000); the slide "
          "prints (0.818, 0.576, 0.615, 0.789) for p0."),
         ([2, 13, 8, 4], "the slide prints (0.991, 0.134, 0.838, 0.546) for p3."),
+        ([2260, 13, 8, 3], "At position 2260, columns 4 to 7 hold"),  # off by 0.03 at most
         ([2, 13, 8], "should have shape (4,)"),
         ([2, 13, 8, -3], "integers from 0 on"),
         ([2.5, 13, 8, 3], "integers from 0 on"),
