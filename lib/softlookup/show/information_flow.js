@@ -164,7 +164,12 @@ class Flow {
         words.push(text(this.targetX(k), up - 11 - 15 * (k % 2), word, "if-written"));
       }
     });
-    return words;
+    const halves = [text(this.sourceX((this.n - 1) / 2), up + 5, "encoder", "if-half")];
+    if (t < 0) {
+      const middle = this.targetX((this.data.target.length - 1) / 2);
+      halves.push(text(middle, (up + down) / 2 + 5, "decoder", "if-half"));
+    }
+    return [...words, ...halves];
   }
 }
 
