@@ -91,7 +91,7 @@ class Dial {
       + (miss > 1e-9 ? `and misses by ${shown(miss, 3)}` : "and lands on its ring"));
     const name = `ω${[...String(i)].map((digit) => SUBSCRIPTS[digit]).join("")}`;
     notes.replaceChildren(el("span", null, `${name} = ${format(omega, 4)}`),
-      el("span", null, `turn ${shown(angle, 3)}`),
+      el("span", null, `turn ${shown(angle, 3)} rad`),
       el("span", {class: miss > 1e-9 ? "sl-flag" : "ps-ok"},
         miss > 1e-9 ? `misses by ${shown(miss, 3)}` : "hits"));
   }
