@@ -14,6 +14,8 @@ def replace_file(path: str | os.PathLike, content: bytes) -> None:
     Raises:
         OSError: The folder does not exist or cannot be written; the old file stays as it was.
 
+    Chapter: word2vec#saving.
+
     Example:
         >>> from tempfile import mkdtemp
         >>> path = Path(mkdtemp()) / "note.txt"
