@@ -471,6 +471,14 @@ def test_accessible_and_within_the_page(open_figure, style, width):
     assert max(box["x"] + box["width"] for box in boxes) <= width
 
 
+def test_strips_keep_their_height_on_the_site(open_figure):
+    """The site's `height: auto` for pictures makes a strip of 200 numbers a hair's line."""
+    page = open_figure(style=LIGHT + ".cell_output svg { height: auto; }")
+    page.evaluate("document.querySelector('main').className = 'cell_output'")
+    heights = page.locator(".ds-strip").evaluate_all("(all) => all.map((s) => s.clientHeight)")
+    assert set(heights) == {11}
+
+
 def test_the_controls_stay_in_sight(open_figure):
     page = open_figure(width=390)
     page.set_viewport_size({"width": 390, "height": 600})
