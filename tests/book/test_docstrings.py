@@ -17,13 +17,8 @@ import softlookup
 ROOT = Path(__file__).resolve().parents[2]
 CHECKS = "softlookup.checks"  # no concept: nothing to teach
 PLANNED = {
-    "seq2seq": 9,
-    "soft_lookup": 10,
-    "limits": 12,
-    "many_heads": 13,
     "block": 14,
     "transformer": 15,
-    "positions": 16,
     "training": 17,
     "modern_attention": 18,
     "looking_inside": 19,
