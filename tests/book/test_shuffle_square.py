@@ -225,6 +225,19 @@ def test_without_codes_there_is_no_switch_for_them(open_figure):
     assert_shows(page, causal=True)
 
 
+def test_a_difference_too_small_to_print_still_breaks_the_square(open_figures):
+    figure = ShuffleSquare(WORDS, X, W_Q, W_K, 1e-5 * W_V)
+    page = open_figures(figure, ready=".ss-square")
+    choose(page, "mask", "only what came before")
+    gap = (read(X[[1, 0, 2, 3]], True)[1] - read(X, True)[1][[1, 0, 2, 3]]).abs().max().item()
+    said = page.inner_text(".ss-verdict")
+    assert said.startswith("The square is broken: largest difference of the outputs")
+    shown = said.split("outputs ")[1].split(". ")[0]
+    assert number(shown.replace("−", "-")) == pytest.approx(1e-5 * gap, 0.05)
+    assert page.inner_text(".ss-sign") == "≠"
+    assert page.locator("td.ss-out.ss-off").count() == 0
+
+
 def test_two_figures_on_one_page_do_not_mix(open_figures):
     figures = [
         ShuffleSquare(WORDS, X, W_Q, W_K, W_V, name=f"fig-limits-{name}") for name in ("a", "b")
