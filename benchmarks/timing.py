@@ -21,15 +21,15 @@ def ratio(first: Callable[[], object], second: Callable[[], object], budget: flo
     """The median, over pairs of calls side by side, of the first's time over the second's.
 
     Which of the two goes first changes from pair to pair, so that neither always finds the caches
-    as the other left them.
+    as the other left them. Processor time is measured: what other programs take does not count.
     """
     ratios, end = [], time.perf_counter() + budget
-    while time.perf_counter() < end or len(ratios) < 6:
+    while time.perf_counter() < end or len(ratios) < 12:
         pair = [first, second] if len(ratios) % 2 else [second, first]
         spent = {}
         for function in pair:
-            start = time.perf_counter()
+            start = time.process_time()
             function()
-            spent[function] = time.perf_counter() - start
+            spent[function] = time.process_time() - start
         ratios.append(spent[first] / spent[second])
     return statistics.median(ratios[2:])  # the first pair of either order warms up
