@@ -222,9 +222,8 @@ def test_the_maps_are_the_weights_of_the_chosen_text(open_figure):
             torch.testing.assert_close(found, weights[text, h], rtol=0, atol=0.51e-4)
             assert strip.locator(".hm-hidden").count() == 10
             places = strip.locator("rect").evaluate_all(
-                "(all) => all.map((cell) => [cell, cell.parentNode.querySelector('rect')])"
-                ".map(([cell, first]) => ['y', 'x'].map((axis) =>"
-                " (cell.getAttribute(axis) - first.getAttribute(axis)) / first.getAttribute('width')))"
+                "(all) => all.map((cell) => ['y', 'x'].map((axis) => (cell.getAttribute(axis)"
+                " - all[0].getAttribute(axis)) / cell.getAttribute('width')))"
             )
             assert places == [[i, j] for i in range(5) for j in range(5)]  # queries down
             i = 4
