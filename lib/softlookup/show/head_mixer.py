@@ -71,7 +71,7 @@ class HeadMixer(Interactive):
         *,
         questions: Sequence[str],
         answers: Sequence[str],
-        mask: Bool[Tensor, "n n"] | None = None,
+        mask: Bool[Tensor, "#n n"] | None = None,
         labels: Sequence[str] | None = None,
         n_shown: int = 5,
         d_model: int = 512,
