@@ -266,6 +266,10 @@ TEMPERATURE_SLIPS = {
     "no spread": (lambda g, n, s, e: g / math.log((n - 1) / e), "Does the spread"),
     "one over": (lambda g, n, s, e: math.log((n - 1) * s / e) / g, "solve for 1/τ"),
     "base ten": (lambda g, n, s, e: g / math.log10((n - 1) * s / e), "natural"),
+    "a little too warm": (
+        lambda g, n, s, e: 1.02 * book_temperature(g, n, s, e),
+        "if all other keys agree, the error there is 0.01",
+    ),
     "too low": (lambda g, n, s, e: book_temperature(g, n, s, e) / 3, "needlessly low"),
     "a small number": (lambda g, n, s, e: 1e-3, "needlessly low"),
     "fixed": (lambda g, n, s, e: 0.2, "for τ"),

@@ -71,8 +71,10 @@ def by_loops(layer, x, mask):
             for j in neighbours:
                 s = (a @ torch.cat((projected[i], projected[j]))).item()
                 e.append(math.exp(s if s > 0 else 0.2 * s))
-            rows.append(sum(e_j / sum(e) * projected[j]
-                            for e_j, j in zip(e, neighbours, strict=True)))  # fmt: skip
+            row = torch.zeros_like(projected[i])
+            for e_j, j in zip(e, neighbours, strict=True):
+                row = row + e_j / sum(e) * projected[j]
+            rows.append(row)
         heads.append(torch.stack(rows))
     if layer.combine == "mean":
         return sum(heads) / len(heads)
@@ -85,6 +87,13 @@ def test_layer_equals_a_loop(x, mask, combine):
     out = layer(x, mask)
     for b in range(2):
         assert_close(out[b], by_loops(layer, x[b], mask))
+
+
+def test_edges_may_have_a_direction(x):
+    """Node 0 reads nothing, but all others read it; node 6 is read by nobody."""
+    mask = torch.ones(7, 7, dtype=torch.bool).tril(-1)
+    layer = layer_of()
+    assert_close(layer(x, mask)[1], by_loops(layer, x[1], mask))
 
 
 def test_the_slope_reaches_the_scores(x, mask):
@@ -251,6 +260,10 @@ def test_mask_refuses_an_edge(edge, message):
         ({"a_query": (2,)}, r"query, key and a_query must have .* a_query=\(2,\)"),
         ({"a_key": (2,)}, r"query, key and a_key must have .* a_key=\(2,\)"),
         ({"a_key": (5, 3)}, r"query, key and a_key must have .* a_key=\(5, 3\)"),
+        (
+            {"query": (2, 5, 3), "key": (2, 7, 3), "a_key": (4, 3)},
+            r"fitting axes; .* a_key=\(4, 3\)",
+        ),
         ({"a_query": ()}, r"query, key and a_query must have .* a_query=\(\)"),
         ({"query": (2, 5, 3)}, r"same leading axes; got query=\(2, 5, 3\), key=\(7, 3\)"),
         ({"query": (3,)}, r"query and key must be matrices .* got query=\(3,\)"),
