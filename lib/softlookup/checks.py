@@ -100,7 +100,7 @@ def require_mask(mask: Tensor, scores_shape: tuple[int, ...]) -> None:
             the axes before it, it may have length 1 or leave out leading ones.
 
     Raises:
-        ValueError: ``mask`` is not boolean, or does not fit.
+        ValueError: ``mask`` is no tensor, not boolean, or does not fit.
 
     Example:
         >>> import torch
@@ -108,6 +108,8 @@ def require_mask(mask: Tensor, scores_shape: tuple[int, ...]) -> None:
         Traceback (most recent call last):
         ValueError: mask must fit scores of shape (2, 4); got mask=(2, 3)
     """
+    is_tensor = isinstance(mask, Tensor)
+    require(is_tensor, "mask must be a boolean tensor (True = may read)", type=type(mask).__name__)
     rule = "mask must be boolean (True = may read)"
     require(mask.dtype == torch.bool, rule, dtype=mask.dtype)
     pairs = zip(reversed(mask.shape), reversed(scores_shape), strict=False)

@@ -218,7 +218,8 @@ class MultiHeadAttention(nn.Module):
         require(x.shape[:-2] == context.shape[:-2], rule, x=x, context=context)
         n_q, n_k = x.shape[-2], context.shape[-2]
         if mask is not None:
-            heads = (self.n_heads,) if mask.ndim > x.ndim else ()
+            of_heads = isinstance(mask, Tensor) and mask.ndim > x.ndim
+            heads = (self.n_heads,) if of_heads else ()
             require_mask(mask, (*x.shape[:-2], *heads, n_q, n_k))
             require(mask.ndim >= 2, "mask must have an axis of queries and one of keys", mask=mask)
         if score_bias is not None:

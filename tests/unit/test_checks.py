@@ -80,6 +80,13 @@ def test_require_mask_refuses_what_cannot(shape):
         require_mask(torch.ones(shape, dtype=torch.bool), (2, 3, 5))
 
 
+@pytest.mark.parametrize("mask", [[[True, False]], True, "causal"])
+def test_require_mask_refuses_what_is_no_tensor(mask):
+    kind = type(mask).__name__
+    with pytest.raises(ValueError, match=rf"^mask must be a boolean tensor .*; got type='{kind}'$"):
+        require_mask(mask, (1, 2))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.uint8, torch.int64])
 def test_require_mask_refuses_what_is_not_boolean(dtype):
     message = rf"^mask must be boolean \(True = may read\); got dtype={dtype}$"
