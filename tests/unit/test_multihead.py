@@ -300,9 +300,9 @@ def test_forward_refuses_masks(layer, x, context, shape, message):
 
 @pytest.mark.bad_input
 @pytest.mark.bad_input
-def test_forward_refuses_a_mask_that_is_no_tensor(layer, x):
+def test_forward_refuses_a_mask_that_is_no_tensor(layer, x, context):
     with pytest.raises(ValueError, match="mask must be a boolean tensor"):
-        layer(x, mask=[[True] * x.shape[-2]] * x.shape[-2])
+        layer(x, context, [[True] * context.shape[-2]] * x.shape[-2])
 
 
 def test_forward_refuses_dtypes(layer, x, context):
