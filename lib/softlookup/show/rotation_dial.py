@@ -13,7 +13,7 @@ _ALT = (
 )
 _CAPTION = (
     "The rotation dial. A hand points to (sine, cosine) of its pair: up at position 0, then "
-    "clockwise. The thin line is the turn."
+    "clockwise. The dashed line is the turn."
 )
 
 
