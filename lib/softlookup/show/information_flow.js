@@ -39,7 +39,7 @@ class Flow {
     this.height = TOP + BOTTOM + LEVEL * (this.layers + 1);  // the decoder stands one higher
     this.picture = svg("svg", {class: "if-picture", viewBox: `0 0 ${this.width} ${this.height}`,
       role: "img", "aria-label": "Dots for words, one row a layer; lines lead to what each reads"});
-    this.picture.style.minWidth = `${Math.min(this.width, 30 * columns + 60)}px`;
+    this.picture.style.minWidth = `${Math.min(this.width, 30 * columns + 40)}px`;
     this.live = el("p", {class: "sl-live if-live", "aria-live": "polite"});
     root.append(el("form", {class: "if-flow", onsubmit: (event) => event.preventDefault()},
       this.controls(), this.live, el("div", {class: "sl-scroll", tabindex: 0, role: "group",
