@@ -1,0 +1,13 @@
+"""The whole encoder–decoder (Vaswani et al. 2017), assembled from the pieces."""
+
+from softlookup.transformer.config import ParameterCounts, TransformerConfig, parameter_counts
+from softlookup.transformer.model import DecoderState, Encoded, Transformer
+
+__all__ = [
+    "DecoderState",
+    "Encoded",
+    "ParameterCounts",
+    "Transformer",
+    "TransformerConfig",
+    "parameter_counts",
+]
