@@ -44,10 +44,8 @@ def pad_batch(
     """
     longest = max((len(text) for text in texts), default=0)
     require(longest > 0, "there must be at least one text that is not empty", n_texts=len(texts))
-    ids = torch.full((len(texts), longest), filler)
-    for row, text in zip(ids, texts, strict=True):
-        row[: len(text)] = torch.tensor(text, dtype=torch.long)
-    return ids, torch.tensor([len(text) for text in texts])
+    rows = [[*text, *[filler] * (longest - len(text))] for text in texts]
+    return torch.tensor(rows), torch.tensor([len(text) for text in texts])
 
 
 def sequence_loss(
@@ -256,13 +254,13 @@ def _loss(model: Seq2Seq, batch: list[Coded], bos: int, eos: int) -> Tensor:
 def _batches(
     coded: list[Coded], batch_size: int, generator: torch.Generator
 ) -> Iterator[list[Coded]]:
-    """Batches without end, in a new order each time; each holds sources of about one length."""
+    """Batches without end, in a new order each time; each holds pairs of about the same lengths."""
     while True:
         order = torch.randperm(len(coded), generator=generator).tolist()
         pools = [order[i : i + 20 * batch_size] for i in range(0, len(order), 20 * batch_size)]
         batches = []
         for pool in pools:
-            pool.sort(key=lambda i: len(coded[i][0]))
+            pool.sort(key=lambda i: [len(side) for side in coded[i]])
             batches += [pool[i : i + batch_size] for i in range(0, len(pool), batch_size)]
         for k in torch.randperm(len(batches), generator=generator).tolist():
             yield [coded[i] for i in batches[k]]
