@@ -12,6 +12,7 @@ from softlookup.exercises.positions import (
     check_found,
     check_period,
     check_rotation,
+    unlabelled_codes,
 )
 from softlookup.positions import period, shift_rotation, sinusoidal
 
@@ -79,71 +80,112 @@ def test_wrong_codes(answer, advice):
     assert_wrong(check_codes(answer), advice)
 
 
-# The four positions
+# The table without labels
+
+FOUND = [41, 7, 163, 90]
 
 
 def test_found_solved():
-    assert check_found([2, 13, 8, 3])
-    assert check_found(torch.tensor([2.0, 13.0, 8.0, 3.0]))
-    assert check_found((np.int64(2), 13, 8, 3))
+    assert check_found(36, 6, FOUND)
+    assert check_found(np.int64(36), torch.tensor([6]), torch.tensor(FOUND).double())
+    assert check_found(36.0, 6, tuple(np.array(FOUND)))
+
+
+def test_the_table_has_one_reading():
+    """Among all widths, columns and positions of the search, each code fits in one place only."""
+    table = unlabelled_codes()
+    readings = []
+    for d in range(4, 65, 2):
+        codes = sinusoidal(200, d, dtype=torch.float64)
+        for first in range(d - 3):
+            far = (codes[:, None, first : first + 4] - table.T).abs().amax(dim=2)
+            readings += [(d, first, t, k) for t, k in (far <= 0.0005).nonzero().tolist()]
+    assert sorted(readings, key=lambda reading: reading[3]) == [
+        (36, 6, t, k) for k, t in enumerate(FOUND)
+    ]
+
+
+def test_the_table_is_printed_as_the_slides():
+    rows = [[math.sin(t / 10000 ** (i / 36)) for t in FOUND] for i in (6, 8)]
+    torch.testing.assert_close(
+        unlabelled_codes()[::2], torch.tensor(rows, dtype=torch.float64).round(decimals=3)
+    )
 
 
 @pytest.mark.parametrize(
-    ("positions", "advice"),
+    ("d", "first", "positions", "advice"),
     [
-        (..., "Nothing to check so far: give the four positions"),
-        ([2, ..., 8, 3], "Nothing to check so far: give the position of p1"),
-        ([2, 3, 8, 13], "These are the four, but in another order"),
-        ([3, 14, 9, 4], "You count from 1"),
-        ([0, 1, 2, 3], "At position 0, columns 4 to 7 hold (0.000, 1.000, 0.000, 1.000); the slide "
-         "prints (0.818, 0.576, 0.615, 0.789) for p0."),
-        ([2, 13, 8, 4], "the slide prints (0.991, 0.134, 0.838, 0.546) for p3."),
-        ([2260, 13, 8, 3], "At position 2260, columns 4 to 7 hold"),  # off by 0.03 at most
-        ([2, 13, 8], "should have shape (4,)"),
-        ([2, 13, 8, -3], "integers from 0 on"),
-        ([2.5, 13, 8, 3], "integers from 0 on"),
-        ([2, 13, 8, 10**9], "a million words"),
-        ("2, 13, 8, 3", "should be numbers"),
+        (..., 6, FOUND, "Nothing to check so far: give the width d"),
+        (36, ..., FOUND, "Nothing to check so far: give the number of the first column"),
+        (36, 6, ..., "Nothing to check so far: give the four positions"),
+        (36, 6, [41, ..., 163, 90], "Nothing to check so far: give the position of p1"),
+        (36, 6, [7, 41, 90, 163], "These are the four, but in another order"),
+        (36, 6, [42, 8, 164, 91], "You count positions from 1"),
+        (36, 7, FOUND, "You count columns from 1"),
+        (36, 6, [0, 7, 163, 90], "With d = 36, columns 6 to 9 of position 0 hold (0.000, 1.000, "
+         "0.000, 1.000); the table has (0.558, -0.830, -0.835, 0.551) for p0."),
+        (36, 6, [41, 7, 163, 91], "the table has (0.514, 0.858, -0.809, 0.588) for p3."),
+        (50, 4, [2, 13, 8, 3], "With d = 50, columns 4 to 7 of position 2 hold (0.818, "),
+        (34, 6, FOUND, "With d = 34, columns 6 to 9 of position 41"),
+        (36, 8, FOUND, "With d = 36, columns 8 to 11 of position 41"),
+        (35, 6, FOUND, "an even number of at most 64; yours is 35"),
+        (66, 6, FOUND, "an even number of at most 64; yours is 66"),
+        (2, 0, FOUND, "an even number of at most 64; yours is 2"),
+        (36, 33, FOUND, "Four columns of 36 begin at 0 to 32, not 33"),
+        (36, -1, FOUND, "begin at 0 to 32, not -1"),
+        (36, 6.5, FOUND, "begin at 0 to 32, not 6.5"),
+        (36, 6, [41, 7, 163], "should have shape (4,)"),
+        (36, 6, [41, 7, 163, -90], "integers from 0 to 199"),
+        (36, 6, [41.5, 7, 163, 90], "integers from 0 to 199"),
+        (36, 6, [41, 7, 163, 200], "integers from 0 to 199"),
+        (36, 6, "41, 7, 163, 90", "should be numbers"),
+        ("wide", 6, FOUND, "should be one number"),
     ],
 )  # fmt: skip
-def test_wrong_positions(positions, advice):
-    assert_wrong(check_found(positions), advice)
+def test_wrong_readings(d, first, positions, advice):
+    assert_wrong(check_found(d, first, positions), advice)
 
 
 # The period
 
 EXACT = 2 * math.pi * 10000**0.96
+BASE = 10000 ** (50 / 48)
 
 
 def test_period_solved():
-    assert check_period(EXACT, 20000 * math.pi / EXACT)
-    assert check_period(43469.02, 1.445)
-    assert check_period(torch.tensor([period(24, 50)]), np.float64(1.4454))
+    assert check_period(EXACT, BASE)
+    assert check_period(43469.02, 14678)
+    assert check_period(torch.tensor([period(24, 50)]), np.float64(BASE))
+    assert math.isclose(period(24, 50, base=BASE), 20000 * math.pi)
 
 
 @pytest.mark.parametrize(
-    ("true_period", "factor", "advice"),
+    ("true_period", "base", "advice"),
     [
         (..., ..., "Nothing to check so far: compute the period"),
-        (EXACT, ..., "Nothing to check so far: divide the slide's period"),
-        (20000 * math.pi, 1.0, "That is the slide's 20000π"),
-        (EXACT / math.pi, 1.445, "divided by π"),
-        (10000**0.96, 1.445, "A full turn is 2π"),
-        (1 / EXACT, 1.445, "how often it turns"),
-        (10000**-0.96, 1.445, "That is ω"),
-        (2 * math.pi * 10000**0.48, 1.445, "The exponent is 2i/d with i = 24"),
-        (2 * math.pi * 10000**1.92, 1.445, "48 is already 2i"),
-        (43469, 1.445, "To two decimals"),
-        (50000, 1.445, "Solve ω · period = 2π"),
-        (EXACT, 1 / 1.4454, "The other way round"),
-        (EXACT, 0.445, "is not 0.445"),
-        ("long", 1.445, "should be one number"),
-        ([1, 2], 1.445, "should have shape (1,)"),
-        (math.nan, 1.445, "holds NaN"),
+        (EXACT, ..., "Nothing to check so far: which base"),
+        (20000 * math.pi, BASE, "That is the slide's 20000π"),
+        (EXACT / math.pi, BASE, "divided by π"),
+        (10000**0.96, BASE, "A full turn is 2π"),
+        (1 / EXACT, BASE, "how often it turns"),
+        (10000**-0.96, BASE, "That is ω"),
+        (2 * math.pi * 10000**0.48, BASE, "The exponent is 2i/d with i = 24"),
+        (2 * math.pi * 10000**1.92, BASE, "48 is already 2i"),
+        (43469, BASE, "To two decimals"),
+        (50000, BASE, "Solve ω · period = 2π"),
+        (EXACT, 1.4454, "That is the factor between the two periods"),
+        (EXACT, 14454, "to the power of 48/50 only"),
+        (EXACT, 6918.31, "The other way round"),
+        (EXACT, 10000, "you have just computed"),
+        (EXACT, 15000, "With a base of 15000 the period is 64155, not 20000π."),
+        (EXACT, -3, "With a base of -3 the period is 0"),
+        ("long", BASE, "should be one number"),
+        ([1, 2], BASE, "should have shape (1,)"),
+        (math.nan, BASE, "holds NaN"),
     ],
 )
-def test_wrong_periods(true_period, factor, advice):
-    assert_wrong(check_period(true_period, factor), advice)
+def test_wrong_periods(true_period, base, advice):
+    assert_wrong(check_period(true_period, base), advice)
 
 
 # The rotation

@@ -1,4 +1,4 @@
-"""Checks of chapter 16: the slide's matrix, its four positions, a period, a rotation, a ripple."""
+"""Checks of chapter 16: the slide's matrix, an unlabelled table, a period, a rotation, a ripple."""
 
 import math
 
@@ -8,13 +8,26 @@ from torch import Tensor
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
 from softlookup.positions import period, shift_rotation, sinusoidal, sinusoidal_at
 
-_SLIDE = (
-    (0.818, -0.061, -0.635, 0.991),
-    (0.576, 0.998, -0.773, 0.134),
-    (0.615, -0.918, 0.473, 0.838),
-    (0.789, -0.396, -0.881, 0.546),
-)  # lecture 003: a row for each feature, a column for each of p0 to p3
-_FOUND = [2, 13, 8, 3]
+_WIDTH, _FIRST, _FOUND = 36, 6, [41, 7, 163, 90]  # of the table without labels
+_LONGEST, _WIDEST = 200, 64  # where it is to be searched
+
+
+def unlabelled_codes() -> Tensor:
+    """Four codes p0 to p3, printed as lecture 003 prints its own, but with no label at all.
+
+    Returns:
+        A row for each of four neighbouring columns of the codes, a column for each of the four
+        positions; three decimals. The base is 10,000, the positions are below 200, and d is even
+        and at most 64.
+
+    Chapter: positions#exercises
+
+    Example:
+        >>> unlabelled_codes()[0]
+        tensor([ 0.5580,  0.9980, -0.5310,  0.5140], dtype=torch.float64)
+    """
+    codes = sinusoidal_at(torch.tensor(_FOUND), _WIDTH, dtype=torch.float64)
+    return codes[:, _FIRST : _FIRST + 4].mT.round(decimals=3)
 
 
 def check_codes(answer: object) -> Verdict:
@@ -35,11 +48,13 @@ def check_codes(answer: object) -> Verdict:
     return verdict(lambda: _codes(answer))
 
 
-def check_found(positions: object) -> Verdict:
-    """Check the four positions whose codes lecture 003 prints as p0 to p3.
+def check_found(d: object, first: object, positions: object) -> Verdict:
+    """Check what the learner found out about ``unlabelled_codes``.
 
     Args:
-        positions: The learner's four integers, p0 first.
+        d: The width of the codes.
+        first: The number of the first of the four columns.
+        positions: Four integers, that of p0 first.
 
     Returns:
         Whether it is solved, and what to look at next.
@@ -47,18 +62,18 @@ def check_found(positions: object) -> Verdict:
     Chapter: positions#exercises
 
     Example:
-        >>> check_found(...)
-        Not yet. Nothing to check so far: give the four positions of p0, p1, p2 and p3.
+        >>> check_found(..., ..., ...)
+        Not yet. Nothing to check so far: give the width d.
     """
-    return verdict(lambda: _found(positions))
+    return verdict(lambda: _found(d, first, positions))
 
 
-def check_period(true_period: object, factor: object) -> Verdict:
-    """Check the period of the slowest pair of d = 50, and how far off the slide is.
+def check_period(true_period: object, base: object) -> Verdict:
+    """Check the period of the slowest pair of d = 50, and the base that would make the slide right.
 
     Args:
         true_period: In positions, to two decimals.
-        factor: The slide's period divided by the true one.
+        base: The base with which that pair's period is the slide's 20000π.
 
     Returns:
         Whether it is solved, and what to look at next.
@@ -69,7 +84,7 @@ def check_period(true_period: object, factor: object) -> Verdict:
         >>> check_period(..., ...)
         Not yet. Nothing to check so far: compute the period.
     """
-    return verdict(lambda: _period(true_period, factor))
+    return verdict(lambda: _period(true_period, base))
 
 
 def check_rotation(answer: object, miss: object) -> Verdict:
@@ -159,30 +174,45 @@ def _judge(yours: Tensor, expected: Tensor, slips: list[tuple[Tensor, str]], cas
     )
 
 
-def _found(positions: object) -> str:
+def _found(d: object, first: object, positions: object) -> str:
+    started(d, "give the width d.")
+    started(first, "give the number of the first column.")
     started(positions, "give the four positions of p0, p1, p2 and p3.")
     if isinstance(positions, (list, tuple)):
         for k, one in enumerate(positions):
             started(one, f"give the position of p{k}.")
+    width, column = _one(d, "The width d"), _one(first, "The first column")
+    if width % 2 or not 4 <= width <= _WIDEST:
+        raise Wrong(f"The width d is an even number of at most {_WIDEST}; yours is {width:g}.")
+    if column not in range(int(width) - 3):
+        raise Wrong(f"Four columns of {width:g} begin at 0 to {width - 4:g}, not {column:g}.")
     yours = numbers(positions, torch.zeros(4), "The list of positions")
-    if (yours != yours.round()).any() or yours.min() < 0 or yours.max() > 10**6:
-        raise Wrong("Positions are integers from 0 on, and no text here is a million words long.")
-    t = yours.long()
+    if (yours != yours.round()).any() or yours.min() < 0 or yours.max() >= _LONGEST:
+        raise Wrong(f"Positions are integers from 0 to {_LONGEST - 1}.")
+    return _labels(int(width), int(column), yours.long())
+
+
+def _labels(d: int, first: int, t: Tensor) -> str:
+    """Compare the codes of four positions with the table's."""
     if t.tolist() != _FOUND and sorted(t.tolist()) == sorted(_FOUND):
         raise Wrong("These are the four, but in another order: p0 first, then p1, p2, p3.")
     if t.tolist() == [position + 1 for position in _FOUND]:
-        raise Wrong("You count from 1: the first position is 0.")
-    code = sinusoidal_at(t, 50, dtype=torch.float64)[:, 4:8]
-    for k, (row, printed) in enumerate(zip(code.tolist(), zip(*_SLIDE, strict=True), strict=True)):
+        raise Wrong("You count positions from 1: the first position is 0.")
+    if (d, first) == (_WIDTH, _FIRST + 1):
+        raise Wrong("You count columns from 1: the first column is 0.")
+    codes = sinusoidal_at(t, d, dtype=torch.float64)[:, first : first + 4]
+    for k, (row, printed) in enumerate(
+        zip(codes.tolist(), unlabelled_codes().T.tolist(), strict=True)
+    ):
         if any(abs(a - b) > 0.00051 for a, b in zip(row, printed, strict=True)):
             raise Wrong(
-                f"At position {t[k]}, columns 4 to 7 hold {_list(row)}; the slide prints "
-                f"{_list(printed)} for p{k}."
+                f"With d = {d}, columns {first} to {first + 3} of position {t[k]} hold "
+                f"{_list(row)}; the table has {_list(printed)} for p{k}."
             )
-    return "All sixteen printed numbers, at three decimals, from four positions."
+    return "All sixteen numbers, at three decimals: now the table has its labels."
 
 
-def _period(true_period: object, factor: object) -> str:
+def _period(true_period: object, base: object) -> str:
     started(true_period, "compute the period.")
     exact, slide = period(24, 50), 20000 * math.pi
     yours = _one(true_period, "The period")
@@ -201,14 +231,28 @@ def _period(true_period: object, factor: object) -> str:
                 raise Wrong(advice)
         near = "To two decimals, please." if math.isclose(yours, exact, rel_tol=1e-3) else ""
         raise Wrong(near or "Solve ω · period = 2π, with ω = 1 / 10000^(48/50).")
-    started(factor, "divide the slide's period by yours.")
-    ratio = _one(factor, "The factor")
-    if math.isclose(ratio, exact / slide, rel_tol=1e-3):
-        raise Wrong("The other way round: the slide's period divided by the true one.")
-    if not math.isclose(ratio, slide / exact, rel_tol=1e-3):
-        raise Wrong(f"20000π divided by {exact:.2f} is not {ratio:g}.")
-    share = slide / exact - 1
-    return f"The slide's period is {share:.1%} too long: 0.96 is near 1, but it is an exponent."
+    started(base, "which base would make the slide's period true?")
+    right = 10000 ** (50 / 48)
+    _base(_one(base, "The base"), right, slide / exact)
+    return f"With a base of {right:,.0f} the slide would be right; with 10,000 it is not."
+
+
+def _base(yours: float, right: float, factor: float) -> None:
+    """Judge the base with which the last pair of d = 50 would have the slide's period."""
+    slips = [
+        (factor, "That is the factor between the two periods. Which base gives the longer one?"),
+        (10000 * factor, "Not so: a base larger by some factor makes the period larger by that "
+         "factor to the power of 48/50 only."),
+        (10000 ** (48 / 50), "The other way round: solve b^(48/50) = 10,000 for b."),
+        (10000, "With 10,000 the period is the one that you have just computed."),
+    ]  # fmt: skip
+    if math.isclose(yours, right, rel_tol=1e-3):
+        return
+    for slip, advice in slips:
+        if math.isclose(yours, slip, rel_tol=1e-3):
+            raise Wrong(advice)
+    longer = 2 * math.pi * max(yours, 0) ** (48 / 50)
+    raise Wrong(f"With a base of {yours:g} the period is {longer:.0f}, not 20000π.")
 
 
 def _rotation(answer: object, miss: object) -> str:
