@@ -1,7 +1,11 @@
 """The whole encoder–decoder (Vaswani et al. 2017), assembled from the pieces."""
 
-from softlookup.transformer.config import ParameterCounts, TransformerConfig, parameter_counts
-from softlookup.transformer.model import DecoderState, Encoded, Transformer
+from softlookup.transformer.configuration import (
+    ParameterCounts,
+    TransformerConfig,
+    parameter_counts,
+)
+from softlookup.transformer.encoder_decoder import DecoderState, Encoded, Transformer
 
 __all__ = [
     "DecoderState",

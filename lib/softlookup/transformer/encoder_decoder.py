@@ -13,7 +13,7 @@ from softlookup.blocks import DecoderBlock, EncoderBlock, make_norm
 from softlookup.checks import require
 from softlookup.masks import causal_mask, padding_mask
 from softlookup.positions import sinusoidal
-from softlookup.transformer.config import TransformerConfig
+from softlookup.transformer.configuration import TransformerConfig
 
 
 class Encoded(NamedTuple):
@@ -74,7 +74,7 @@ class Transformer(nn.Module):
     "Transformer", and 004, "Breaking the Transformer into modules". Chapter: transformer#the-model.
 
     Example:
-        >>> from softlookup.transformer.config import parameter_counts
+        >>> from softlookup.transformer.configuration import parameter_counts
         >>> config = TransformerConfig(11, d_model=4, n_heads=2, d_ff=7, n_encoder_layers=1)
         >>> model = Transformer(config)
         >>> model(torch.tensor([[3, 1, 6]]), [3], torch.tensor([[1, 8]])).shape
