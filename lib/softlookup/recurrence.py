@@ -304,6 +304,8 @@ def _real_steps(lengths: Tensor | Sequence[int], x: Tensor) -> Tensor:
 
 
 def _where(keep: Tensor, first: State, second: State) -> State:
+    if keep.all():
+        return first  # no text has ended: there is nothing to choose
     if isinstance(first, Tensor):
         return torch.where(keep, first, second)
     return tuple(torch.where(keep, a, b) for a, b in zip(first, second, strict=True))

@@ -249,9 +249,9 @@ def test_wrong_paths(function, advice):
 # Multiplications
 
 
-def counted(t_x, t_y, d):
-    scores = [[[1 for _ in range(d)] for _ in range(t_x)] for _ in range(t_y)]
-    contexts = [[[1 for _ in range(t_x)] for _ in range(d)] for _ in range(t_y)]
+def counted(n_k, n_q, d):
+    scores = [[[1 for _ in range(d)] for _ in range(n_k)] for _ in range(n_q)]
+    contexts = [[[1 for _ in range(n_k)] for _ in range(d)] for _ in range(n_q)]
     return sum(len(row) for step in scores + contexts for row in step)
 
 
@@ -275,8 +275,8 @@ def test_multiplications_solved():
         (77_400, 2, 4, "Neither softmax nor scale"),
         (153_600, 2, 4, "Do not count additions"),
         (320_000, 2, 4, "not each other"),
-        (115_200, 4, 4, "not t_x²"),
-        (51_200, 1, 4, "not t_y²"),
+        (115_200, 4, 4, "not n_k²"),
+        (51_200, 1, 4, "not n_q²"),
         (6_400, 2, 4, "a product, not a sum"),
         (5, 2, 4, "5 is not right. Write two loops"),
         ([1, 2], 2, 4, "should have shape (1,)"),

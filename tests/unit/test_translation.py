@@ -150,6 +150,13 @@ def test_batches_hold_every_pair_once_a_round(generator):
     assert rounds[:4] != rounds[4:]
 
 
+def test_batches_of_equal_sources_hold_targets_of_about_one_length(generator):
+    coded = [([k], [k] * (1 + k % 7)) for k in range(61)]
+    for batch in itertools.islice(_batches(coded, 16, generator), 4):
+        lengths = [len(target) for _, target in batch]
+        assert max(lengths) - min(lengths) <= 3
+
+
 def test_vocabularies_hold_all_words_and_the_marks(trained):
     assert trained.source.tokens == [PAD, *LETTERS]
     assert trained.target.tokens == [PAD, BOS, EOS, *LETTERS]

@@ -77,7 +77,7 @@ def check_direct_path(function: object) -> Verdict:
 
 
 def check_multiplications(count: object, longer: object, both: object) -> Verdict:
-    """Check how many multiplications scores and contexts take for t_x = 30, t_y = 20, d = 64.
+    """Check how many multiplications scores and contexts take for n_k = 30, n_q = 20, d = 64.
 
     Args:
         count: All multiplications in the dot products and in the weighted sums.
@@ -277,8 +277,8 @@ def _multiplications(count: object, longer: object, both: object) -> str:
         right + pairs: "Neither softmax nor scale is counted.",
         2 * right: "Do not count additions.",
         2 * (_T_X + _T_Y) ** 2 * _D: "Target words read source words, not each other.",
-        2 * _T_X**2 * _D: "There is one row of scores per target word: t_x times t_y, not t_x².",
-        2 * _T_Y**2 * _D: "Each target word has t_x scores: t_x times t_y, not t_y².",
+        2 * _T_X**2 * _D: "There is one row of scores per target word: n_q times n_k, not n_k².",
+        2 * _T_Y**2 * _D: "Each target word has n_k scores: n_q times n_k, not n_q².",
         2 * (_T_X + _T_Y) * _D: "Every target word meets every source word: a product, not a sum.",
     }
     found = _one(count, "The count")
@@ -290,12 +290,12 @@ def _multiplications(count: object, longer: object, both: object) -> str:
     if factor == 4:
         raise Wrong("Four times would be quadratic. The target has not grown: look at E43.")
     if factor != 2:
-        raise Wrong(f"With t_x = 60 count again, and divide: not {factor:g}.")
+        raise Wrong(f"With n_k = 60 count again, and divide: not {factor:g}.")
     started(both, "by which factor does it grow when both are twice as long?")
     factor = _one(both, "The factor")
     if factor != 4:
         raise Wrong(f"Twice for the source, and twice again for the target: not {factor:g}.")
-    return "2 · t_x · t_y · d: a product of two lengths, quadratic only when both grow."
+    return "2 · n_q · n_k · d: a product of two lengths, quadratic only when both grow."
 
 
 def _one(answer: object, what: str) -> float:
