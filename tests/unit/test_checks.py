@@ -80,6 +80,7 @@ def test_require_mask_refuses_what_cannot(shape):
         require_mask(torch.ones(shape, dtype=torch.bool), (2, 3, 5))
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize("mask", [[[True, False]], True, "causal"])
 def test_require_mask_refuses_what_is_no_tensor(mask):
     kind = type(mask).__name__

@@ -299,12 +299,12 @@ def test_forward_refuses_masks(layer, x, context, shape, message):
 
 
 @pytest.mark.bad_input
-@pytest.mark.bad_input
 def test_forward_refuses_a_mask_that_is_no_tensor(layer, x, context):
     with pytest.raises(ValueError, match="mask must be a boolean tensor"):
         layer(x, context, [[True] * context.shape[-2]] * x.shape[-2])
 
 
+@pytest.mark.bad_input
 def test_forward_refuses_dtypes(layer, x, context):
     with pytest.raises(ValueError, match=r"x must have the layer's dtype torch.float64; got dtype"):
         layer(x.float(), context)
