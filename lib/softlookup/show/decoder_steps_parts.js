@@ -23,7 +23,7 @@ export const FRAMES = [
   ["All scores", "s_{tj} = {score}", "The same question to every source word. From here on you can "
     + "overwrite the answers."],
   ["Exponentials", "e_{tj} = exp(s_{tj} − max s_t)", "The exponential makes every score positive. "
-    + "The largest becomes 1."],
+    + "The largest score is taken off first: it changes no weight, and its exponential is 1."],
   ["Weights", "a_{tj} = e_{tj} / Σ e_t", "Divided by their sum they add up to 1. This is the "
     + "softmax, and row t of the matrix A."],
   ["Weighted rows", "a_{tj} k_j", "Each source row times its weight. What has little weight "
