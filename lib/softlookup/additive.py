@@ -5,8 +5,16 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from softlookup.attention import attention_scores
-from softlookup.checks import require, require_float, require_int, require_mask
-from softlookup.ops import masked_softmax, softmax
+from softlookup.checks import (
+    require,
+    require_float,
+    require_int,
+    require_pair_mask,
+    require_rows,
+    require_same_dtype,
+)
+from softlookup.kernels import lookup_weights
+from softlookup.ops import without_idle, without_unread
 
 
 def additive_scores(
@@ -75,29 +83,21 @@ class _Attention(nn.Module):
             ValueError: The shapes or the dtypes do not fit, or ``mask`` is not boolean.
         """
         self._check(query, context, mask)
-        if context.shape[-2] == 0:
-            return self.weights(self.scores(query, context)) @ context  # no word, no weight
-        if mask is None:
-            return self.weights(softmax(self.scores(query, context))) @ context
-        context = context.masked_fill(~mask.any(dim=-2).unsqueeze(-1), 0.0)  # 0 · NaN is NaN
-        query = query.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
-        return self.weights(masked_softmax(self.scores(query, context), mask)) @ context
+        query, context = without_idle(query, mask), without_unread(context, mask)
+        return self.weights(lookup_weights(self.scores(query, context), mask)) @ context
 
     def scores(self, query: Tensor, context: Tensor) -> Tensor:
         """One score per pair of query and context row."""
         raise NotImplementedError
 
     def _check(self, query: Tensor, context: Tensor, mask: Tensor | None) -> None:
-        widths = (("query", query, self.d_query), ("context", context, self.d_context))
-        for name, rows, width in widths:
-            rule = f"{name} must be a matrix with rows of length {width}"
-            require(rows.ndim >= 2 and rows.shape[-1] == width, rule, **{name: rows})
+        require_rows(self.d_query, query=query)
+        require_rows(self.d_context, context=context)
         same_axes = query.shape[:-2] == context.shape[:-2]
         rule = "query and context must have the same leading axes"
         require(same_axes, rule, query=query, context=context)
         if mask is not None:
-            require_mask(mask, (*query.shape[:-1], context.shape[-2]))
-            require(mask.ndim >= 2, "mask must have an axis of queries and one of keys", mask=mask)
+            require_pair_mask(mask, (*query.shape[:-1], context.shape[-2]))
 
 
 class AdditiveAttention(_Attention):
@@ -170,8 +170,7 @@ class MultiplicativeAttention(_Attention):
 def _check_additive(query: Tensor, key: Tensor, W_q: Tensor, W_k: Tensor, v: Tensor) -> None:
     given = {"query": query, "key": key, "W_q": W_q, "W_k": W_k, "v": v}
     require_float(**given)
-    dtypes = {name: tensor.dtype for name, tensor in given.items()}
-    require(len(set(dtypes.values())) == 1, "all must have the same dtype", **dtypes)
+    require_same_dtype(**given)
     is_matrix = query.ndim >= 2 and key.ndim >= 2 and query.shape[:-2] == key.shape[:-2]
     require(
         is_matrix, "query and key must be matrices with the same leading axes", query=query, key=key

@@ -6,8 +6,16 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_float, require_int, require_mask
-from softlookup.ops import masked_softmax, softmax
+from softlookup.checks import (
+    require,
+    require_dtype,
+    require_float,
+    require_int,
+    require_pair_mask,
+    require_rows,
+    require_same_dtype,
+)
+from softlookup.ops import masked_softmax, softmax, without_idle, without_unread
 
 
 def attention_scores(
@@ -79,7 +87,7 @@ def attention_weights(
         return attention_scores(query, key)  # no key, no weight
     if mask is None:
         return softmax(attention_scores(query, key, scale=scale))
-    query, key = _without_idle(query, mask), _without_unread(key, mask)
+    query, key = without_idle(query, mask), without_unread(key, mask)
     return masked_softmax(attention_scores(query, key, scale=scale), mask)
 
 
@@ -119,7 +127,7 @@ def attention(
     _check_value(value, key)
     wide = torch.promote_types(value.dtype, torch.float32)  # half precision: round at the end
     weights = attention_weights(query.to(wide), key.to(wide), mask)
-    return (weights @ _without_unread(value.to(wide), mask)).to(value.dtype)
+    return (weights @ without_unread(value.to(wide), mask)).to(value.dtype)
 
 
 class Attention(nn.Module):
@@ -192,30 +200,17 @@ class Attention(nn.Module):
         """
         context = x if context is None else context
         self._check_input(x, context, mask)
-        x, context = _without_idle(x, mask), _without_unread(context, mask)
+        x, context = without_idle(x, mask), without_unread(context, mask)
         query, key, value = self.W_Q(x), self.W_K(context), self.W_V(context)
         weights = self.weights(attention_weights(query, key, mask))
         return self.dropout(weights) @ value
 
     def _check_input(self, x: Tensor, context: Tensor, mask: Tensor | None) -> None:
-        for name, rows, layer in (("x", x, self.W_Q), ("context", context, self.W_K)):
-            rule = f"{name} must be a matrix with rows of length {layer.in_features}"
-            fits = rows.ndim >= 2 and rows.shape[-1] == layer.in_features
-            require(fits, rule, **{name: rows})
-            rule = f"{name} must have the layer's dtype {layer.weight.dtype}"
-            require(rows.dtype == layer.weight.dtype, rule, dtype=rows.dtype)
+        require_rows(self.W_Q.in_features, x=x)
+        require_rows(self.W_K.in_features, context=context)
+        require_dtype(self.W_Q.weight.dtype, x=x, context=context)
         _check_rows(x=x, context=context)
         _check_mask(mask, x, context)
-
-
-def _without_unread(rows: Tensor, mask: Tensor | None) -> Tensor:
-    """Keys or values, with zeros in the rows that no query may read: 0 times NaN would be NaN."""
-    return rows if mask is None else rows.masked_fill(~mask.any(dim=-2).unsqueeze(-1), 0.0)
-
-
-def _without_idle(rows: Tensor, mask: Tensor | None) -> Tensor:
-    """Queries, with zeros in the rows that may read nothing: NaN there would reach a gradient."""
-    return rows if mask is None else rows.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
 
 
 def _check_query_and_key(query: Tensor, key: Tensor) -> None:
@@ -233,18 +228,15 @@ def _check_rows(**rows: Tensor) -> None:
     same_axes = reads.shape[:-2] == is_read.shape[:-2]
     rule = f"{both} must be matrices with the same leading axes"
     require(reads.ndim >= 2 and is_read.ndim >= 2 and same_axes, rule, **rows)
-    dtypes = {name: tensor.dtype for name, tensor in rows.items()}
-    require(reads.dtype == is_read.dtype, f"{both} must have the same dtype", **dtypes)
+    require_same_dtype(**rows)
 
 
 def _check_value(value: Tensor, key: Tensor) -> None:
     rule = "there must be one value for each key: the same shape but for the last axis"
     require(value.ndim >= 2 and value.shape[:-1] == key.shape[:-1], rule, key=key, value=value)
-    rule = "key and value must have the same dtype"
-    require(value.dtype == key.dtype, rule, key=key.dtype, value=value.dtype)
+    require_same_dtype(key=key, value=value)
 
 
 def _check_mask(mask: Tensor | None, query: Tensor, key: Tensor) -> None:
     if mask is not None:
-        require_mask(mask, (*query.shape[:-1], key.shape[-2]))
-        require(mask.ndim >= 2, "mask must have an axis of queries and one of keys", mask=mask)
+        require_pair_mask(mask, (*query.shape[:-1], key.shape[-2]))

@@ -119,6 +119,89 @@ def require_mask(mask: Tensor, scores_shape: tuple[int, ...]) -> None:
     require(fits and has_keys and mask.ndim <= len(scores_shape), rule, mask=mask)
 
 
+def require_pair_mask(mask: Tensor, scores_shape: tuple[int, ...]) -> None:
+    """As ``require_mask``, and the mask has both axes: one of queries and one of keys.
+
+    Args:
+        mask: What the caller passed; True means "may read".
+        scores_shape: The shape (..., n_q, n_k) of the scores.
+
+    Raises:
+        ValueError: ``mask`` is no tensor, not boolean, does not fit, or has one axis alone.
+
+    Example:
+        >>> import torch
+        >>> require_pair_mask(torch.ones(3, dtype=torch.bool), (2, 3))
+        Traceback (most recent call last):
+        ValueError: mask must have an axis of queries and one of keys; got mask=(3,)
+    """
+    require_mask(mask, scores_shape)
+    require(mask.ndim >= 2, "mask must have an axis of queries and one of keys", mask=mask)
+
+
+def require_same_dtype(**tensors: Tensor) -> None:
+    """Raise a ``ValueError`` unless all of ``tensors`` have one dtype.
+
+    Args:
+        tensors: What the caller passed, by name.
+
+    Raises:
+        ValueError: Two dtypes differ.
+
+    Example:
+        >>> import torch
+        >>> require_same_dtype(x=torch.zeros(2), y=torch.zeros(2).half())
+        Traceback (most recent call last):
+        ValueError: x and y must have the same dtype; got x=torch.float32, y=torch.float16
+    """
+    dtypes = {name: tensor.dtype for name, tensor in tensors.items()}
+    *first, last = tensors
+    rule = f"{', '.join(first)} and {last} must have the same dtype"
+    require(len(set(dtypes.values())) == 1, rule, **dtypes)
+
+
+def require_rows(width: int, **matrices: Tensor) -> None:
+    """Raise a ``ValueError`` unless each of ``matrices`` has rows of length ``width``.
+
+    Args:
+        width: The length a row must have.
+        matrices: What the caller passed, by name; leading axes are allowed.
+
+    Raises:
+        ValueError: One of them is no matrix, or its rows have another length.
+
+    Example:
+        >>> import torch
+        >>> require_rows(5, x=torch.zeros(2, 3))
+        Traceback (most recent call last):
+        ValueError: x must be a matrix with rows of length 5; got x=(2, 3)
+    """
+    for name, rows in matrices.items():
+        fits = rows.ndim >= 2 and rows.shape[-1] == width
+        require(fits, f"{name} must be a matrix with rows of length {width}", **{name: rows})
+
+
+def require_dtype(dtype: torch.dtype, **tensors: Tensor) -> None:
+    """Raise a ``ValueError`` unless each of ``tensors`` has the dtype of the layer it enters.
+
+    Args:
+        dtype: That of the layer's parameters.
+        tensors: What the caller passed, by name.
+
+    Raises:
+        ValueError: One of them has another.
+
+    Example:
+        >>> import torch
+        >>> require_dtype(torch.float64, x=torch.zeros(3))
+        Traceback (most recent call last):
+        ValueError: x must have the layer's dtype torch.float64; got dtype=torch.float32
+    """
+    for name, tensor in tensors.items():
+        rule = f"{name} must have the layer's dtype {dtype}"
+        require(tensor.dtype == dtype, rule, dtype=tensor.dtype)
+
+
 def require_text(**values: object) -> None:
     """Raise a ``ValueError`` unless each of ``values`` is a string.
 

@@ -7,8 +7,18 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_choice, require_float, require_int, require_mask
+from softlookup.checks import (
+    require,
+    require_choice,
+    require_dtype,
+    require_float,
+    require_int,
+    require_pair_mask,
+    require_rows,
+    require_same_dtype,
+)
 from softlookup.kernels import lookup_weights
+from softlookup.ops import without_idle, without_unread
 
 
 def graph_mask(
@@ -152,10 +162,8 @@ class GraphAttention(nn.Module):
             ValueError: ``x`` does not fit the layer, or ``mask`` is not boolean or does not fit.
         """
         self._check_input(x, mask)
-        reads = is_read = x
-        if mask is not None:  # zeros where nothing reads, or is read: 0 · NaN is NaN
-            reads = x.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
-            is_read = x.masked_fill(~mask.any(dim=-2).unsqueeze(-1), 0.0)
+        reads, is_read = without_idle(x, mask), without_unread(x, mask)
+        if mask is not None:
             mask = mask.unsqueeze(-3)  # the same for all heads
         query, key = self._heads(reads), self._heads(is_read)
         scores = graph_scores(query, key, self.a_query, self.a_key, slope=self.slope)
@@ -167,21 +175,16 @@ class GraphAttention(nn.Module):
         return self.W(x).unflatten(-1, (self.n_heads, -1)).transpose(-3, -2)
 
     def _check_input(self, x: Tensor, mask: Tensor | None) -> None:
-        rule = f"x must be a matrix with rows of length {self.W.in_features}"
-        require(x.ndim >= 2 and x.shape[-1] == self.W.in_features, rule, x=x)
-        rule = f"x must have the layer's dtype {self.W.weight.dtype}"
-        require(x.dtype == self.W.weight.dtype, rule, dtype=x.dtype)
+        require_rows(self.W.in_features, x=x)
+        require_dtype(self.W.weight.dtype, x=x)
         if mask is not None:
-            require_mask(mask, (*x.shape[:-1], x.shape[-2]))
-            rule = "mask must have an axis of readers and one of nodes to read"
-            require(mask.ndim >= 2, rule, mask=mask)
+            require_pair_mask(mask, (*x.shape[:-1], x.shape[-2]))
 
 
 def _check_scores(query: Tensor, key: Tensor, a_query: Tensor, a_key: Tensor) -> None:
     given = {"query": query, "key": key, "a_query": a_query, "a_key": a_key}
     require_float(**given)
-    dtypes = {name: tensor.dtype for name, tensor in given.items()}
-    require(len(set(dtypes.values())) == 1, "all must have the same dtype", **dtypes)
+    require_same_dtype(**given)
     same_axes = query.ndim >= 2 and key.ndim >= 2 and query.shape[:-2] == key.shape[:-2]
     rule = "query and key must be matrices with the same leading axes"
     require(same_axes, rule, query=query, key=key)

@@ -187,6 +187,50 @@ def unit_vectors(x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
     return x / torch.where(length == 0, 1.0, length)
 
 
+def without_unread(
+    rows: Float[Tensor, "*batch n_k d"], mask: Bool[Tensor, "*#batch #n_q n_k"] | None
+) -> Float[Tensor, "*batch n_k d"]:
+    r"""Keys or values, with zeros in the rows that no query may read: $0 \cdot$ NaN would be NaN.
+
+    Args:
+        rows: One row per key.
+        mask: True where the query may read the key. None allows all.
+
+    Returns:
+        Rows of the same shape.
+
+    Source: lecture 003, "Implementation Details". Chapter: attention#masks.
+
+    Example:
+        >>> without_unread(torch.tensor([[5.0], [math.nan]]), torch.tensor([[True, False]]))
+        tensor([[5.],
+                [0.]])
+    """
+    return rows if mask is None else rows.masked_fill(~mask.any(dim=-2).unsqueeze(-1), 0.0)
+
+
+def without_idle(
+    rows: Float[Tensor, "*batch n_q d"], mask: Bool[Tensor, "*#batch #n_q n_k"] | None
+) -> Float[Tensor, "*batch n_q d"]:
+    """Queries, with zeros in the rows that may read nothing: NaN there would reach a gradient.
+
+    Args:
+        rows: One row per query.
+        mask: True where the query may read the key. None allows all.
+
+    Returns:
+        Rows of the same shape.
+
+    Source: lecture 003, "Implementation Details". Chapter: attention#masks.
+
+    Example:
+        >>> without_idle(torch.tensor([[math.nan], [2.0]]), torch.tensor([[False], [True]]))
+        tensor([[0.],
+                [2.]])
+    """
+    return rows if mask is None else rows.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
+
+
 def entropy(weights: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     r"""How spread out a distribution is: $H(p) = -\sum_j p_j \log p_j$ in nats, $0 \log 0 = 0$.
 

@@ -3,7 +3,17 @@
 import pytest
 import torch
 
-from softlookup.checks import require, require_choice, require_float, require_int, require_mask
+from softlookup.checks import (
+    require,
+    require_choice,
+    require_dtype,
+    require_float,
+    require_int,
+    require_mask,
+    require_pair_mask,
+    require_rows,
+    require_same_dtype,
+)
 
 
 def test_require_is_silent_when_the_rule_holds():
@@ -93,3 +103,34 @@ def test_require_mask_refuses_what_is_not_boolean(dtype):
     message = rf"^mask must be boolean \(True = may read\); got dtype={dtype}$"
     with pytest.raises(ValueError, match=message):
         require_mask(torch.ones(3, 5, dtype=dtype), (3, 5))
+
+
+def test_require_pair_mask_wants_both_axes():
+    require_pair_mask(torch.ones(1, 5, dtype=torch.bool), (3, 5))
+    message = r"^mask must have an axis of queries and one of keys; got mask=\(5,\)$"
+    with pytest.raises(ValueError, match=message):
+        require_pair_mask(torch.ones(5, dtype=torch.bool), (3, 5))
+    with pytest.raises(ValueError, match=r"^mask must fit scores of shape \(3, 5\)"):
+        require_pair_mask(torch.ones(3, 3, dtype=torch.bool), (3, 5))
+
+
+def test_require_same_dtype_names_all_of_them():
+    x = torch.zeros(2)
+    require_same_dtype(x=x, y=x, z=x)
+    message = r"^x, y and z must have the same dtype; got x=.*32, y=.*32, z=torch.float64$"
+    with pytest.raises(ValueError, match=message):
+        require_same_dtype(x=x, y=x, z=x.double())
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 3), (2, 3, 7)])
+def test_require_rows_refuses_other_rows(shape):
+    require_rows(5, x=torch.zeros(3, 5), y=torch.zeros(2, 0, 5))
+    with pytest.raises(ValueError, match=r"^y must be a matrix with rows of length 5; got y="):
+        require_rows(5, x=torch.zeros(3, 5), y=torch.zeros(shape))
+
+
+def test_require_dtype_refuses_another_dtype():
+    require_dtype(torch.float32, x=torch.zeros(1))
+    message = r"^y must have the layer's dtype torch.float32; got dtype=torch.float64$"
+    with pytest.raises(ValueError, match=message):
+        require_dtype(torch.float32, x=torch.zeros(1), y=torch.zeros(1).double())

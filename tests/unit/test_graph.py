@@ -278,7 +278,10 @@ def test_scores_refuse_shapes(changes, message):
 @pytest.mark.bad_input
 def test_scores_refuse_dtypes():
     x, a = torch.zeros(5, 3), torch.zeros(3)
-    with pytest.raises(ValueError, match=r"all must have the same dtype; .* a_key=torch.float64"):
+    with pytest.raises(
+        ValueError,
+        match=r"query, key, a_query and a_key must have the same dtype; .* a_key=torch.float64",
+    ):
         graph_scores(x, x, a, a.double())
     with pytest.raises(ValueError, match="query must hold floating-point numbers"):
         graph_scores(x.long(), x, a, a)
@@ -291,7 +294,7 @@ def test_scores_refuse_dtypes():
         ((7, 3), None, r"x must be a matrix with rows of length 5; got x=\(7, 3\)"),
         ((5,), None, r"x must be a matrix with rows of length 5; got x=\(5,\)"),
         ((7, 5), (5, 7), r"mask must fit scores of shape \(7, 7\); got mask=\(5, 7\)"),
-        ((7, 5), (7,), r"an axis of readers and one of nodes to read; got mask=\(7,\)"),
+        ((7, 5), (7,), r"an axis of queries and one of keys; got mask=\(7,\)"),
     ],
 )
 def test_layer_refuses_shapes(x, mask, message):

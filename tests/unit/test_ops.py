@@ -15,6 +15,8 @@ from softlookup.ops import (
     softmax,
     softmax_jacobian,
     unit_vectors,
+    without_idle,
+    without_unread,
 )
 
 
@@ -411,3 +413,23 @@ def test_cross_entropy_refuses_what_is_no_class(targets, message):
 def test_cross_entropy_refuses(scores, targets, message):
     with pytest.raises(ValueError, match=message):
         cross_entropy(scores, targets)
+
+
+def test_rows_that_nobody_reads_become_zeros_and_no_others():
+    rows = torch.tensor([[1.0, 2.0], [3.0, math.nan], [5.0, 6.0]])
+    mask = torch.tensor([[True, False, False], [True, False, True]])
+    kept = rows.clone()
+    expected = torch.tensor([[1.0, 2.0], [0.0, 0.0], [5.0, 6.0]])
+    torch.testing.assert_close(without_unread(rows, mask), expected, rtol=0, atol=0)
+    torch.testing.assert_close(rows, kept, rtol=0, atol=0, equal_nan=True)
+    assert without_unread(rows, None) is rows
+
+
+def test_rows_that_may_read_nothing_become_zeros_and_no_others():
+    rows = torch.tensor([[1.0, 2.0], [3.0, math.nan], [5.0, 6.0]])
+    mask = torch.tensor([[True, False], [False, False], [True, True]])
+    kept = rows.clone()
+    expected = torch.tensor([[1.0, 2.0], [0.0, 0.0], [5.0, 6.0]])
+    torch.testing.assert_close(without_idle(rows, mask), expected, rtol=0, atol=0)
+    torch.testing.assert_close(rows, kept, rtol=0, atol=0, equal_nan=True)
+    assert without_idle(rows, None) is rows

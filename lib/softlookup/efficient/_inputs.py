@@ -2,15 +2,13 @@
 
 from torch import Tensor
 
-from softlookup.checks import require, require_float
+from softlookup.checks import require, require_float, require_same_dtype
 
 
 def _check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
     given = {"query": query, "key": key, "value": value}
     require_float(**given)
-    dtypes = {name: rows.dtype for name, rows in given.items()}
-    rule = "query, key and value must have the same dtype"
-    require(len(set(dtypes.values())) == 1, rule, **dtypes)
+    require_same_dtype(**given)
     are_matrices = all(rows.ndim >= 2 for rows in given.values())
     rule = "query, key and value must be matrices with the same leading axes"
     require(are_matrices and query.shape[:-2] == key.shape[:-2] == value.shape[:-2], rule, **given)

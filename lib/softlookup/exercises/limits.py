@@ -14,7 +14,7 @@ from softlookup.cost import (
     projection_multiplications,
     recurrent_multiplications,
 )
-from softlookup.exercises.verdict import Verdict, Wrong, call, numbers, started, verdict
+from softlookup.exercises.verdict import Verdict, Wrong, call, numbers, one_number, started, verdict
 from softlookup.masks import causal_mask
 
 _KINDS = ("invariant", "equivariant", "neither")
@@ -269,20 +269,11 @@ def _third_key(before: object, after: object, quiet_key: object) -> str:
 
 def _weight(answer: object, right: float, slips: dict[float, str], name: str) -> None:
     started(answer, f"give the weight {name} the third key joins.")
-    value = _one(answer, f"The weight {name}")
+    value = one_number(answer, f"The weight {name}")
     if abs(value - right) <= 6e-4:
         return
     advice = next((text for slip, text in slips.items() if abs(value - slip) <= 6e-4), "")
     raise Wrong(f"The weight {name} is not {value:g}. {advice}".rstrip())
-
-
-def _one(answer: object, what: str) -> float:
-    """One number, given as such or as the only element of something."""
-    try:
-        answer = torch.as_tensor(answer, dtype=torch.float64).reshape(-1)
-    except (TypeError, ValueError, RuntimeError):
-        raise Wrong(f"{what} should be one number; you gave {answer!r}.") from None
-    return numbers(answer, torch.zeros(1), what).item()
 
 
 def _crossover(core: object, projections: object) -> str:
@@ -294,7 +285,7 @@ def _crossover(core: object, projections: object) -> str:
     found = []
     for answer, rival, cost in rivals:
         started(answer, f"give the smallest n at which the core costs more than {rival}.")
-        value = _one(answer, "The length")
+        value = one_number(answer, "The length")
         if not 1 <= value <= 10**6 or value != int(value):
             raise Wrong(f"The length is a whole number of tokens; yours is {value:g}.")
         n = int(value)
@@ -315,7 +306,7 @@ def _longest_path(function: object) -> str:
     what = "return the number of edges on the longest of the shortest paths."
     for name, graph, n in _graphs():
         found = call(function, graph.clone(), n, what=what)
-        value = _one(found, "The number of edges")
+        value = one_number(found, "The number of edges")
         lengths = path_lengths(graph)[n:, :n]
         right = lengths.max().item()
         if value == right:

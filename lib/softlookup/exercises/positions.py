@@ -5,7 +5,16 @@ import math
 import torch
 from torch import Tensor
 
-from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
+from softlookup.exercises.verdict import (
+    Verdict,
+    Wrong,
+    call,
+    close,
+    numbers,
+    one_number,
+    started,
+    verdict,
+)
 from softlookup.positions import period, shift_rotation, sinusoidal, sinusoidal_at
 
 _WIDTH, _FIRST, _FOUND = 36, 6, [41, 7, 163, 90]  # of the table without labels
@@ -181,7 +190,7 @@ def _found(d: object, first: object, positions: object) -> str:
     if isinstance(positions, (list, tuple)):
         for k, one in enumerate(positions):
             started(one, f"give the position of p{k}.")
-    width, column = _one(d, "The width d"), _one(first, "The first column")
+    width, column = one_number(d, "The width d"), one_number(first, "The first column")
     if width % 2 or not 4 <= width <= _WIDEST:
         raise Wrong(f"The width d is an even number of at most {_WIDEST}; yours is {width:g}.")
     if column not in range(int(width) - 3):
@@ -215,7 +224,7 @@ def _labels(d: int, first: int, t: Tensor) -> str:
 def _period(true_period: object, base: object) -> str:
     started(true_period, "compute the period.")
     exact, slide = period(24, 50), 20000 * math.pi
-    yours = _one(true_period, "The period")
+    yours = one_number(true_period, "The period")
     slips = [
         (slide, "That is the slide's 20000π: it takes the exponent for 1. Use 48/50."),
         (exact / math.pi, "That is the period divided by π; give it in positions."),
@@ -233,7 +242,7 @@ def _period(true_period: object, base: object) -> str:
         raise Wrong(near or "Solve ω · period = 2π, with ω = 1 / 10000^(48/50).")
     started(base, "which base would make the slide's period true?")
     right = 10000 ** (50 / 48)
-    _base(_one(base, "The base"), right, slide / exact)
+    _base(one_number(base, "The base"), right, slide / exact)
     return f"With a base of {right:,.0f} the slide would be right; with 10,000 it is not."
 
 
@@ -302,7 +311,7 @@ def _gap(omega: float, t: float, offset: float) -> float:
 
 def _first_rise(offset: object) -> str:
     started(offset, "give the first offset at which the similarity rises.")
-    yours = _one(offset, "The offset")
+    yours = one_number(offset, "The offset")
     similarity = _similarity(512)
     right = _rise(similarity)
     if yours != int(yours) or not 1 <= yours < len(similarity):
@@ -332,15 +341,6 @@ def _similarity(d: int) -> Tensor:
 def _rise(similarity: Tensor) -> int:
     """The first offset whose similarity is larger than that of the one before."""
     return int((similarity.diff() > 0).nonzero()[0]) + 1
-
-
-def _one(answer: object, what: str) -> float:
-    """One number, given as such or as the only element of something."""
-    try:
-        answer = torch.as_tensor(answer, dtype=torch.float64).reshape(-1)
-    except (TypeError, ValueError, RuntimeError):
-        raise Wrong(f"{what} should be one number; you gave {answer!r}.") from None
-    return numbers(answer, torch.zeros(1), what).item()
 
 
 def _list(values: object) -> str:

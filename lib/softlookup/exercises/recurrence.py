@@ -8,7 +8,16 @@ from torch import Tensor, nn
 
 from softlookup.bptt import bptt
 from softlookup.checks import require_int
-from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
+from softlookup.exercises.verdict import (
+    Verdict,
+    Wrong,
+    call,
+    close,
+    numbers,
+    one_number,
+    started,
+    verdict,
+)
 from softlookup.recurrence import RNNCell, unroll
 
 _STATE, _OUTPUT, _FIRST_WRONG = (0.421899, 0.537050), 0.820864, 0.4228
@@ -181,27 +190,18 @@ def _worked(state: object, output: object, first_wrong: object) -> str:
     if not close(found, expected, 2e-6):
         raise Wrong(f"The state is not right to six decimals; yours is {found.tolist()}.")
     started(output, "compute the output.")
-    y = _one(output, "The output")
+    y = one_number(output, "The output")
     if abs(y - 0.9) < 1e-5:
         raise Wrong("0.9 is the output without tanh.")
     if abs(y - _OUTPUT) > 2e-6:
         raise Wrong(f"The output is W_hy h, to six decimals; yours is {y}.")
     started(first_wrong, "name the first wrong number of the slides.")
-    wrong = _one(first_wrong, "The number")
+    wrong = one_number(first_wrong, "The number")
     if min(abs(wrong - 0.8215), abs(wrong - 0.3382)) < 1e-6:
         raise Wrong(f"{wrong:.4f} is wrong, but only because an earlier number is.")
     if abs(wrong - _FIRST_WRONG) > 1e-6:
         raise Wrong("Compare number by number, from a on; give it as the slide prints it.")
     return "The slide prints 0.4228 for 0.4219, and the output carries the slip to 0.8215."
-
-
-def _one(answer: object, what: str) -> float:
-    """One number, given as such or as the only element of something."""
-    try:
-        answer = torch.as_tensor(answer, dtype=torch.float64).reshape(-1)
-    except (TypeError, ValueError, RuntimeError):
-        raise Wrong(f"{what} should be one number; you gave {answer!r}.") from None
-    return numbers(answer, torch.zeros(1), what).item()
 
 
 def _cell(function: object) -> str:
@@ -311,7 +311,7 @@ def _bptt_slips(
 
 def _gap(answer: object) -> str:
     started(answer, "give the smallest gap.")
-    gap = _one(answer, "The gap")
+    gap = one_number(answer, "The gap")
     if gap != int(gap) or not 1 <= gap <= _LONGEST:
         raise Wrong(f"The gap is a whole number from 1 to {_LONGEST}; yours is {gap:g}.")
     for smaller in range(1, int(gap) + 1):

@@ -7,7 +7,16 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from softlookup.additive import AdditiveAttention, MultiplicativeAttention, additive_scores
 from softlookup.alignment import alignment_matrix, best_links
-from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
+from softlookup.exercises.verdict import (
+    Verdict,
+    Wrong,
+    call,
+    close,
+    numbers,
+    one_number,
+    started,
+    verdict,
+)
 from softlookup.masks import window_mask
 from softlookup.translation import PAD, Translator
 
@@ -281,30 +290,21 @@ def _multiplications(count: object, longer: object, both: object) -> str:
         2 * _T_Y**2 * _D: "Each target word has n_k scores: n_q times n_k, not n_q².",
         2 * (_T_X + _T_Y) * _D: "Every target word meets every source word: a product, not a sum.",
     }
-    found = _one(count, "The count")
+    found = one_number(count, "The count")
     if found != right:
         raise Wrong(slips.get(found, f"{found:g} is not right. Write two loops, and add 64 for "
                                      "each score and for each row of a context."))  # fmt: skip
     started(longer, "by which factor does it grow with a source twice as long?")
-    factor = _one(longer, "The factor")
+    factor = one_number(longer, "The factor")
     if factor == 4:
         raise Wrong("Four times would be quadratic. The target has not grown: look at E43.")
     if factor != 2:
         raise Wrong(f"With n_k = 60 count again, and divide: not {factor:g}.")
     started(both, "by which factor does it grow when both are twice as long?")
-    factor = _one(both, "The factor")
+    factor = one_number(both, "The factor")
     if factor != 4:
         raise Wrong(f"Twice for the source, and twice again for the target: not {factor:g}.")
     return "2 · n_q · n_k · d: a product of two lengths, quadratic only when both grow."
-
-
-def _one(answer: object, what: str) -> float:
-    """One number, given as such or as the only element of something."""
-    try:
-        answer = torch.as_tensor(answer, dtype=torch.float64).reshape(-1)
-    except (TypeError, ValueError, RuntimeError):
-        raise Wrong(f"{what} should be one number; you gave {answer!r}.") from None
-    return numbers(answer, torch.zeros(1), what).item()
 
 
 def _additive(function: object) -> str:

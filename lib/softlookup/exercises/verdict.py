@@ -98,6 +98,23 @@ def numbers(answer: object, expected: Tensor, what: str) -> Tensor:
     return values
 
 
+def one_number(answer: object, what: str) -> float:
+    """The learner's number, given as such or as the only element of something.
+
+    Args:
+        answer: A number, or a tensor, array or list that holds one.
+        what: What the number is, "The gap".
+
+    Raises:
+        Wrong: It is no number, or more than one, or NaN.
+    """
+    try:
+        values = torch.as_tensor(answer, dtype=torch.float64).reshape(-1)
+    except (TypeError, ValueError, RuntimeError):
+        raise Wrong(f"{what} should be one number; you gave {answer!r}.") from None
+    return numbers(values, torch.zeros(1), what).item()
+
+
 def close(answer: Tensor, expected: Tensor, tolerance: float = 1e-6) -> bool:
     """Whether two tensors agree element by element, to a tolerance fit for float32 work."""
     return torch.allclose(

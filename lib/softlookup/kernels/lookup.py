@@ -6,8 +6,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from softlookup.checks import require, require_float, require_int, require_mask
-from softlookup.ops import masked_softmax, softmax
+from softlookup.checks import (
+    require,
+    require_float,
+    require_int,
+    require_pair_mask,
+    require_same_dtype,
+)
+from softlookup.ops import masked_softmax, softmax, without_unread
 
 
 def lookup_weights(
@@ -38,8 +44,7 @@ def lookup_weights(
     require_float(scores=scores)
     require(scores.ndim >= 2, "scores must have an axis of queries and one of keys", scores=scores)
     if mask is not None:
-        require_mask(mask, scores.shape)
-        require(mask.ndim >= 2, "mask must have an axis of queries and one of keys", mask=mask)
+        require_pair_mask(mask, scores.shape)
     if scores.shape[-1] == 0:
         return scores  # no key, no weight
     return softmax(scores) if mask is None else masked_softmax(scores, mask)
@@ -78,9 +83,7 @@ def attend(
     wide = torch.promote_types(scores.dtype, torch.float32)  # half precision: round at the end
     weights = lookup_weights(scores.to(wide), mask)
     _check_value(value, (*scores.shape[:-2], scores.shape[-1]), scores.dtype)
-    if mask is not None:
-        value = value.masked_fill(~mask.any(dim=-2).unsqueeze(-1), 0.0)  # 0 · NaN is NaN
-    return (weights @ value.to(wide)).to(scores.dtype)
+    return (weights @ without_unread(value.to(wide), mask)).to(scores.dtype)
 
 
 def hard_lookup(
@@ -195,8 +198,7 @@ def _fit(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     rule = "query and key must have the same last dimension d_k of at least 1"
     require(query.shape[-1] == key.shape[-1] > 0, rule, query=query, key=key)
     require(key.shape[-2] > 0, "there must be at least one key", key=key)
-    rule = "query and key must have the same dtype"
-    require(query.dtype == key.dtype, rule, query=query.dtype, key=key.dtype)
+    require_same_dtype(query=query, key=key)
     _check_value(value, key.shape[:-1], key.dtype)
     return query @ key.mT
 
