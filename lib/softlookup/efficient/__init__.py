@@ -1,20 +1,38 @@
-"""Attention for long texts: fewer pairs, no table of all pairs, or no softmax."""
+"""Attention for long texts: fewer pairs, no table of all pairs, no softmax, or a small cache."""
 
 from softlookup.efficient.linear import (
     elu_plus_one,
     linear_attention,
     linear_step,
 )
+from softlookup.efficient.sinks import (
+    StreamStep,
+    cache_bytes,
+    softmax_plus_one,
+    stream_attention,
+    streaming_mask,
+)
 from softlookup.efficient.tiles import online_softmax, tiled_attention
-from softlookup.efficient.windows import block_sparse_mask, sliding_mask, window_attention
+from softlookup.efficient.windows import (
+    block_sparse_mask,
+    sliding_mask,
+    strided_mask,
+    window_attention,
+)
 
 __all__ = [
+    "StreamStep",
     "block_sparse_mask",
+    "cache_bytes",
     "elu_plus_one",
     "linear_attention",
     "linear_step",
     "online_softmax",
     "sliding_mask",
+    "softmax_plus_one",
+    "stream_attention",
+    "streaming_mask",
+    "strided_mask",
     "tiled_attention",
     "window_attention",
 ]

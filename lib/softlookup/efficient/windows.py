@@ -1,4 +1,4 @@
-"""Fewer pairs: a sliding window, computed along its band, and a mask made of blocks."""
+"""Fewer pairs: a sliding window, computed along its band; masks with strides and of blocks."""
 
 import torch
 import torch.nn.functional as F
@@ -8,7 +8,7 @@ from torch import Tensor
 from softlookup.attention import attention
 from softlookup.checks import require, require_int
 from softlookup.efficient._inputs import _check_inputs, _check_one_key_each
-from softlookup.masks import causal_mask, global_mask, window_mask
+from softlookup.masks import causal_mask, dilated_mask, global_mask, window_mask
 
 
 def sliding_mask(n: int, width: int) -> Bool[Tensor, "n n"]:
@@ -82,6 +82,38 @@ def window_attention(
     mask = _two_blocks_mask(query.shape[-3], width).to(query.device)
     out = attention(query, _with_block_before(key), _with_block_before(value), mask)
     return out.flatten(-3, -2)[..., :n, :]
+
+
+def strided_mask(n: int, stride: int) -> Bool[Tensor, "n n"]:
+    """Each query reads the last ``stride`` keys, and before them every ``stride``-th.
+
+    Where the window ends, the stride takes over: two steps lead from any position to any later
+    one, one along the stride and one inside the window. With $\\sqrt n$ as the stride, a query
+    reads about $2\\sqrt n$ keys at most.
+
+    Args:
+        n: The number of positions.
+        stride: $r$, the width of the window and the distance from one far key to the next.
+
+    Returns:
+        True at $(i, j)$ where $j \\le i$, and $i - j$ is less than $r$ or one of $r$, $2r$, $3r$...
+
+    Raises:
+        ValueError: ``n`` or ``stride`` is no integer of at least 1.
+
+    Source: Child et al. 2019, section 4.3; lecture 003, "Computational Efficiency".
+    Chapter: modern_attention#block-sparse-masks.
+
+    Example:
+        >>> strided_mask(5, 2).int()
+        tensor([[1, 0, 0, 0, 0],
+                [1, 1, 0, 0, 0],
+                [1, 1, 1, 0, 0],
+                [0, 1, 1, 1, 0],
+                [1, 0, 1, 1, 1]], dtype=torch.int32)
+    """
+    require_int(1, n=n, stride=stride)
+    return sliding_mask(n, stride) | (causal_mask(n) & dilated_mask(n, n, stride))
 
 
 def block_sparse_mask(
