@@ -202,6 +202,32 @@ def require_dtype(dtype: torch.dtype, **tensors: Tensor) -> None:
         require(tensor.dtype == dtype, rule, dtype=tensor.dtype)
 
 
+def require_ids(size: int, **ids: Tensor) -> None:
+    """Raise a ``ValueError`` unless each of ``ids`` holds whole numbers from 0 to ``size`` - 1.
+
+    Args:
+        size: How many rows the table has that they number.
+        ids: What the caller passed, by name.
+
+    Raises:
+        ValueError: One of them holds no integers, or a number that is out of range.
+
+    Example:
+        >>> import torch
+        >>> require_ids(3, ids=torch.tensor([[0, 3]]))
+        Traceback (most recent call last):
+        ValueError: ids must be from 0 to 2; got smallest=0, largest=3
+    """
+    for name, tensor in ids.items():
+        dtype = tensor.dtype
+        is_integer = not (dtype.is_floating_point or dtype.is_complex or dtype == torch.bool)
+        require(is_integer, f"{name} must be integers", dtype=dtype)
+        if tensor.numel():
+            smallest, largest = tensor.min().item(), tensor.max().item()
+            rule = f"{name} must be from 0 to {size - 1}"
+            require(smallest >= 0 and largest < size, rule, smallest=smallest, largest=largest)
+
+
 def require_text(**values: object) -> None:
     """Raise a ``ValueError`` unless each of ``values`` is a string.
 

@@ -6,7 +6,14 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
-from softlookup.checks import require, require_choice, require_counts, require_float, require_int
+from softlookup.checks import (
+    require,
+    require_choice,
+    require_counts,
+    require_float,
+    require_ids,
+    require_int,
+)
 from softlookup.ops import unit_vectors
 
 MEASURES = ("cosine", "dot", "euclidean")
@@ -38,7 +45,7 @@ def one_hot(
                 [1., 0., 0., 0.]])
     """
     require_int(1, vocab_size=vocab_size)
-    _require_ids(ids, vocab_size)
+    require_ids(vocab_size, ids=ids)
     dtype = torch.get_default_dtype() if dtype is None else dtype
     require(dtype.is_floating_point, "dtype must be a floating-point type", dtype=dtype)
     columns = torch.arange(vocab_size, device=ids.device)
@@ -71,7 +78,7 @@ def lookup(
                 [ 4.,  6.]])
     """
     _require_table(embedding=embedding)
-    _require_ids(ids, len(embedding))
+    require_ids(len(embedding), ids=ids)
     return embedding[ids]
 
 
@@ -184,7 +191,7 @@ def nearest(
     rule = "query must hold vectors as long as the rows of table"
     require(query.ndim > 0 and query.shape[-1] == table.shape[-1], rule, query=query, table=table)
     excluded = torch.tensor(sorted(set(exclude)), dtype=torch.long)
-    _require_ids(excluded, len(table), name="exclude")
+    require_ids(len(table), exclude=excluded)
     require_int(1, k=k)
     n_allowed = len(table) - len(excluded)
     require(k <= n_allowed, "k must be at most the number of rows allowed", k=k, allowed=n_allowed)
@@ -197,15 +204,6 @@ def nearest(
     ids = scores.argsort(dim=-1, descending=True, stable=True)[:, :k]
     shape = (*query.shape[:-1], k)
     return scores.gather(-1, ids).reshape(shape), ids.reshape(shape)
-
-
-def _require_ids(ids: Tensor, size: int, name: str = "ids") -> None:
-    is_integer = not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
-    require(is_integer, f"{name} must be integers", dtype=ids.dtype)
-    if ids.numel():
-        smallest, largest = ids.min().item(), ids.max().item()
-        rule = f"{name} must be from 0 to {size - 1}"
-        require(smallest >= 0 and largest < size, rule, smallest=smallest, largest=largest)
 
 
 def _require_table(**tables: Tensor) -> None:

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from softlookup.additive import AdditiveAttention, MultiplicativeAttention
-from softlookup.checks import require, require_int
+from softlookup.checks import require, require_ids, require_int
 from softlookup.masks import padding_mask
 from softlookup.recurrence import GRUCell, unroll
 
@@ -75,7 +75,7 @@ class Encoder(nn.Module):
         Raises:
             ValueError: An id is no word, or the lengths do not fit.
         """
-        _require_ids(self.embedding.num_embeddings, ids)
+        require_ids(self.embedding.num_embeddings, ids=ids)
         x = self.embedding(ids)
         right, last = unroll(self.rightward, x, lengths=lengths)
         left, first = unroll(self.leftward, x, lengths=lengths, reverse=True)
@@ -179,7 +179,7 @@ class Decoder(nn.Module):
         Raises:
             ValueError: An id is no word.
         """
-        _require_ids(self.embedding.num_embeddings, ids)
+        require_ids(self.embedding.num_embeddings, ids=ids)
         state = state._replace(hidden=self.cell(self.embedding(ids), state.hidden))
         return self.predict(state.hidden.unsqueeze(1), state).squeeze(1), state
 
@@ -202,7 +202,7 @@ class Decoder(nn.Module):
         Raises:
             ValueError: An id is no word, or the lengths do not fit.
         """
-        _require_ids(self.embedding.num_embeddings, ids)
+        require_ids(self.embedding.num_embeddings, ids=ids)
         hidden, _ = unroll(self.cell, self.embedding(ids), state.hidden, lengths)
         return self.predict(hidden, state)
 
@@ -301,11 +301,3 @@ class Seq2Seq(nn.Module):
             ValueError: An id is no word, or the lengths do not fit.
         """
         return self.decoder(target, self.start(source, source_lengths), target_lengths)
-
-
-def _require_ids(vocab_size: int, ids: Tensor) -> None:
-    is_integer = not (ids.is_floating_point() or ids.dtype == torch.bool)
-    require(is_integer, "ids must be integers", dtype=ids.dtype)
-    smallest, largest = (ids.min().item(), ids.max().item()) if ids.numel() else (0, 0)
-    rule = f"ids must be words from 0 to {vocab_size - 1}"
-    require(smallest >= 0 and largest < vocab_size, rule, smallest=smallest, largest=largest)

@@ -8,6 +8,7 @@ from softlookup.checks import (
     require_choice,
     require_dtype,
     require_float,
+    require_ids,
     require_int,
     require_mask,
     require_pair_mask,
@@ -134,3 +135,18 @@ def test_require_dtype_refuses_another_dtype():
     message = r"^y must have the layer's dtype torch.float32; got dtype=torch.float64$"
     with pytest.raises(ValueError, match=message):
         require_dtype(torch.float32, x=torch.zeros(1), y=torch.zeros(1).double())
+
+
+@pytest.mark.parametrize("wrong", [-1, 5])
+def test_require_ids_refuses_what_no_row_has(wrong):
+    require_ids(5, ids=torch.tensor([[0, 4]]), more=torch.zeros(0, dtype=torch.int32))
+    ids = torch.tensor([2, wrong])
+    message = rf"^y must be from 0 to 4; got smallest={min(2, wrong)}, largest={max(2, wrong)}$"
+    with pytest.raises(ValueError, match=message):
+        require_ids(5, x=ids[:1], y=ids)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.complex64])
+def test_require_ids_refuses_what_is_no_integer(dtype):
+    with pytest.raises(ValueError, match=rf"^y must be integers; got dtype={dtype}$"):
+        require_ids(5, y=torch.zeros(1, dtype=dtype))

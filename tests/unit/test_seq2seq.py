@@ -212,8 +212,8 @@ def test_beam_search_finds_what_teacher_forcing_scores(source):
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (torch.tensor([[13]]), "ids must be words from 0 to 12; got smallest=13, largest=13"),
-        (torch.tensor([[-1]]), "ids must be words from 0 to 12; got smallest=-1, largest=-1"),
+        (torch.tensor([[13]]), "ids must be from 0 to 12; got smallest=13, largest=13"),
+        (torch.tensor([[-1]]), "ids must be from 0 to 12; got smallest=-1, largest=-1"),
         (torch.tensor([[1.0]]), "ids must be integers; got dtype=torch.float32"),
         (torch.tensor([[True]]), "ids must be integers; got dtype=torch.bool"),
     ],
@@ -226,9 +226,9 @@ def test_encoder_refuses_ids(ids, message):
 def test_decoder_refuses_ids(source, target):
     model = build()
     state = model.start(source, LENGTHS)
-    with pytest.raises(ValueError, match="words from 0 to 16; got smallest=17, largest=17"):
+    with pytest.raises(ValueError, match="ids must be from 0 to 16; got smallest=17, largest=17"):
         model.step(torch.tensor([17] * 3), state)
-    with pytest.raises(ValueError, match=r"words from 0 to 16; got smallest=-\d+, largest=-2"):
+    with pytest.raises(ValueError, match=r"ids must be from 0 to 16; got smallest=-\d+, largest=-2"):
         model(source, LENGTHS, target - 2 - target.max())
 
 
