@@ -1,7 +1,11 @@
 """What one does with a trained model: look at its probes, mute its heads, name their patterns."""
 
+from softlookup.analysis.collapse import ablated_streams, rank_residual, token_cosine
 from softlookup.analysis.distances import head_distance
+from softlookup.analysis.induction import induction_pattern, induction_scores, repeating_texts
+from softlookup.analysis.lens import logit_lens, residual_stream
 from softlookup.analysis.muting import Pruning, head_gates, head_importance, prune_greedily
+from softlookup.analysis.patching import patch, patching_effects
 from softlookup.analysis.patterns import (
     distance_pattern,
     key_pattern,
@@ -12,24 +16,37 @@ from softlookup.analysis.patterns import (
     relation_pattern,
     same_token_pattern,
 )
-from softlookup.analysis.probes import capture
+from softlookup.analysis.probes import capture, probes_of
+from softlookup.analysis.rollout import attention_rollout
 from softlookup.analysis.spectra import captured_variance, score_matrices
 
 __all__ = [
     "Pruning",
+    "ablated_streams",
+    "attention_rollout",
     "capture",
     "captured_variance",
     "distance_pattern",
     "head_distance",
     "head_gates",
     "head_importance",
+    "induction_pattern",
+    "induction_scores",
     "key_pattern",
     "label_heads",
+    "logit_lens",
     "offset_pattern",
+    "patch",
+    "patching_effects",
     "pattern_scores",
+    "probes_of",
     "prune_greedily",
+    "rank_residual",
     "rarest_pattern",
     "relation_pattern",
+    "repeating_texts",
+    "residual_stream",
     "same_token_pattern",
     "score_matrices",
+    "token_cosine",
 ]

@@ -39,7 +39,7 @@ def capture(model: nn.Module, *names: str) -> Iterator[dict[str, Tensor]]:
         >>> seen["weights"].shape
         torch.Size([2, 3, 3])
     """
-    wanted = _wanted(model, names)
+    wanted = probes_of(model, *names)
     seen: dict[str, Tensor] = {}
     with ExitStack() as afterwards:
         for name, probe in wanted.items():
@@ -51,7 +51,26 @@ def capture(model: nn.Module, *names: str) -> Iterator[dict[str, Tensor]]:
         yield seen
 
 
-def _wanted(model: nn.Module, names: tuple[str, ...]) -> dict[str, nn.Module]:
+def probes_of(model: nn.Module, *names: str) -> dict[str, nn.Module]:
+    """The probes of a model: its parts of class ``nn.Identity``.
+
+    Args:
+        model: Any model with probes.
+        names: The probes wanted, as in ``capture``. None given: all.
+
+    Returns:
+        The probes by their full names, in the model's order.
+
+    Raises:
+        ValueError: The model has no probe, or none of such a name.
+
+    Source: lecture 002, "Understanding the Model". Chapter: many_heads#the-probes.
+
+    Example:
+        >>> from softlookup.multihead import MultiHeadAttention
+        >>> list(probes_of(MultiHeadAttention(4, 2)))
+        ['weights', 'heads']
+    """
     probes = {n: part for n, part in model.named_modules() if isinstance(part, nn.Identity)}
     for name in names:
         rule = f"the model has no probe of the name {name!r}"
