@@ -4,11 +4,13 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from softlookup.attention import attention_scores, attention_weights
+from softlookup.cache import LayerCache
 from softlookup.checks import require, require_float, require_int, require_mask
+from softlookup.normalization import RMSNorm
 from softlookup.ops import masked_softmax, softmax
 
 
@@ -71,7 +73,8 @@ class MultiHeadAttention(nn.Module):
     Head $h$ is one attention among its own projections,
     $\text{head}_h = \mathrm{softmax}(Q_h K_h^\top/\sqrt{d_k})\,V_h$ with $Q_h = XW^Q_h$,
     $K_h = CW^K_h$, $V_h = CW^V_h$. The matrices of all heads stand side by side in one ``W_Q``,
-    ``W_K``, ``W_V``.
+    ``W_K``, ``W_V``. Heads may share keys and values: with fewer ``n_kv_heads``, neighbours read
+    the same ones (grouped-query attention; with one, multi-query attention).
 
     Two paths give the same numbers. With ``fused`` PyTorch's kernel does it without ever storing
     all of $A$; without, every step is there to see. It may be switched on a trained layer. Two
@@ -88,14 +91,19 @@ class MultiHeadAttention(nn.Module):
         dropout: In training, the share of the weights that is set to 0; the others grow by
             $1/(1 - \text{dropout})$.
         bias: Whether the four projections add a bias.
+        n_kv_heads: How many heads of keys and values there are; as many as queries if left out.
+        qk_norm: Whether every head's queries and keys pass an ``RMSNorm`` each, before they are
+            turned: then no score can grow without bound.
         fused: Which path to take.
 
     Raises:
-        ValueError: A size is no integer of at least 1, ``dropout`` is not in [0, 1), or
-            ``n_heads`` does not divide ``d_model`` where a width is left out.
+        ValueError: A size is no integer of at least 1, ``dropout`` is not in [0, 1), ``n_heads``
+            does not divide ``d_model`` where a width is left out, or ``n_kv_heads`` does not divide
+            ``n_heads``.
 
-    Source: Vaswani et al. 2017, section 3.2.2; lectures 000, "Multi Head Attention", 001, "Actual
-    Attention: slightly more complicated", and 003, "Multihead Attention Mathematical Formulation".
+    Source: Vaswani et al. 2017, section 3.2.2; shared keys: Ainslie et al. 2023; normalised ones:
+    Henry et al. 2020; lectures 000, "Multi Head Attention", 001, "Actual Attention: slightly more
+    complicated", and 003, "Multihead Attention Mathematical Formulation".
     Chapter: many_heads#the-library.
 
     Example:
@@ -114,6 +122,8 @@ class MultiHeadAttention(nn.Module):
         d_context: int | None = None,
         dropout: float = 0.0,
         bias: bool = True,
+        n_kv_heads: int | None = None,
+        qk_norm: bool = False,
         fused: bool = True,
     ) -> None:
         super().__init__()
@@ -123,13 +133,18 @@ class MultiHeadAttention(nn.Module):
         require(divides, rule, d_model=d_model, n_heads=n_heads, d_k=d_k, d_v=d_v)
         d_k, d_v = (d_model // n_heads if width is None else width for width in (d_k, d_v))
         d_context = d_model if d_context is None else d_context
-        require_int(1, d_k=d_k, d_v=d_v, d_context=d_context)
+        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        require_int(1, d_k=d_k, d_v=d_v, d_context=d_context, n_kv_heads=n_kv_heads)
+        rule = "n_kv_heads must divide n_heads"
+        require(n_heads % n_kv_heads == 0, rule, n_heads=n_heads, n_kv_heads=n_kv_heads)
         require(0 <= dropout < 1, "dropout must be at least 0 and less than 1", dropout=dropout)
-        self.n_heads, self.fused = n_heads, fused
+        self.n_heads, self.n_kv_heads, self.fused = n_heads, n_kv_heads, fused
         self.W_Q = nn.Linear(d_model, n_heads * d_k, bias=bias)
-        self.W_K = nn.Linear(d_context, n_heads * d_k, bias=bias)
-        self.W_V = nn.Linear(d_context, n_heads * d_v, bias=bias)
+        self.W_K = nn.Linear(d_context, n_kv_heads * d_k, bias=bias)
+        self.W_V = nn.Linear(d_context, n_kv_heads * d_v, bias=bias)
         self.W_O = nn.Linear(n_heads * d_v, d_model, bias=bias)
+        self.query_norm = RMSNorm(d_k) if qk_norm else None
+        self.key_norm = RMSNorm(d_k) if qk_norm else None
         self.weights = nn.Identity()  # probe: A, where not fused
         self.heads = nn.Identity()  # probe: what each head read
         self.dropout = nn.Dropout(dropout)
@@ -138,10 +153,12 @@ class MultiHeadAttention(nn.Module):
         self,
         x: Float[Tensor, "*batch n_q d_model"],
         context: Float[Tensor, "*batch n_k d_context"] | None = None,
-        mask: Bool[Tensor, "... #n_q n_k"] | None = None,
+        mask: Bool[Tensor, "... #n_q n_read"] | None = None,
         *,
         rotary: Callable[..., Tensor] | None = None,
-        score_bias: Float[Tensor, "... #n_q #n_k"] | None = None,
+        score_bias: Float[Tensor, "... #n_q #n_read"] | None = None,
+        positions: Int[Tensor, "... n_read"] | None = None,
+        cache: LayerCache | None = None,
     ) -> Float[Tensor, "*batch n_q d_model"]:
         r"""Each row of ``x`` reads from ``context`` in ``n_heads`` ways; ``W_O`` mixes the results.
 
@@ -160,6 +177,10 @@ class MultiHeadAttention(nn.Module):
                 the queries are the *last* positions, as in ``causal_mask``.
             score_bias: Finite numbers added to the scores before the softmax, (heads, n_q, n_k) or
                 anything that can be laid over the scores (..., heads, n_q, n_k).
+            positions: For ``rotary``: where each token that is read stands, (n_k) or (..., n_k)
+                with the leading axes of ``x``; 0, 1, 2, ... if left out.
+            cache: Keys and values of tokens read before. Those of the context are put behind them,
+                in this very cache, and all are read: then n_k counts all of them.
 
         Returns:
             One row per token of ``x``. A token that may read nothing gets zeros from every head,
@@ -170,22 +191,39 @@ class MultiHeadAttention(nn.Module):
                 ``score_bias`` is not finite.
         """
         context = x if context is None else context
-        self._check_input(x, context, mask, score_bias)
+        n_kept = 0 if cache is None else cache.n_slots
+        self._check_input(x, context, mask, score_bias, n_kept)
         if mask is not None:
             mask = mask.unsqueeze(-3) if mask.ndim <= x.ndim else mask
-            x, context = _without_idle(x, mask), _without_unread(context, mask)
-        query = split_heads(self.W_Q(x), self.n_heads)
-        key = split_heads(self.W_K(context), self.n_heads)
-        value = split_heads(self.W_V(context), self.n_heads)
+            x, context = _without_idle(x, mask), _without_unread(context, mask[..., n_kept:])
+        query = _normed(split_heads(self.W_Q(x), self.n_heads), self.query_norm)
+        key, value = self.keys_and_values(context)
+        if cache is not None:
+            key, value = cache.extend(key, value)
         if rotary is not None:
-            query, key = _turned(query, key, rotary)
+            query, key = _turned(query, key, rotary, positions)
         read = self._fused if self.fused else self._step_by_step
         return self.W_O(join_heads(self.heads(read(query, key, value, mask, score_bias))))
+
+    def keys_and_values(
+        self, context: Float[Tensor, "*batch n_k d_context"]
+    ) -> tuple[Float[Tensor, "*batch kv_heads n_k d_k"], Float[Tensor, "*batch kv_heads n_k d_v"]]:
+        """What a cache keeps of each token that is read.
+
+        Args:
+            context: One row per token.
+
+        Returns:
+            Keys and values of each head that has its own; the keys are not yet turned.
+        """
+        key, value = (split_heads(w(context), self.n_kv_heads) for w in (self.W_K, self.W_V))
+        return _normed(key, self.key_norm), value
 
     def _step_by_step(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None
     ) -> Tensor:
         """Scores, weights, weighted mean, each of them stored."""
+        key, value = (_for_every_head(rows, self.n_heads) for rows in (key, value))
         if bias is None or key.shape[-2] == 0:
             weights = attention_weights(query, key, mask)
         else:
@@ -202,12 +240,19 @@ class MultiHeadAttention(nn.Module):
         lead = query.shape[:-3]
         query, key, value = (_with_one_batch_axis(t, lead) for t in (query, key, value))
         mask = None if mask is None else _with_one_batch_axis(mask, lead)
-        rate = self.dropout.p if self.training else 0.0
-        out = F.scaled_dot_product_attention(query, key, value, mask, dropout_p=rate)
+        rate, shared = self.dropout.p if self.training else 0.0, self.n_kv_heads < self.n_heads
+        out = F.scaled_dot_product_attention(
+            query, key, value, mask, dropout_p=rate, enable_gqa=shared
+        )
         return out.view(*lead, *out.shape[1:])
 
     def _check_input(
-        self, x: Tensor, context: Tensor, mask: Tensor | None, score_bias: Tensor | None
+        self,
+        x: Tensor,
+        context: Tensor,
+        mask: Tensor | None,
+        score_bias: Tensor | None,
+        n_kept: int,
     ) -> None:
         for name, rows, layer in (("x", x, self.W_Q), ("context", context, self.W_K)):
             rule = f"{name} must be a matrix with rows of length {layer.in_features}"
@@ -216,7 +261,7 @@ class MultiHeadAttention(nn.Module):
             require(rows.dtype == layer.weight.dtype, rule, dtype=rows.dtype)
         rule = "x and context must have the same leading axes"
         require(x.shape[:-2] == context.shape[:-2], rule, x=x, context=context)
-        n_q, n_k = x.shape[-2], context.shape[-2]
+        n_q, n_k = x.shape[-2], n_kept + context.shape[-2]
         if mask is not None:
             of_heads = isinstance(mask, Tensor) and mask.ndim > x.ndim
             heads = (self.n_heads,) if of_heads else ()
@@ -245,11 +290,25 @@ def _with_zeros(rows: Tensor, counts: Tensor) -> Tensor:
     return rows if counts.all() else rows.masked_fill(~counts.unsqueeze(-1), 0.0)
 
 
-def _turned(query: Tensor, key: Tensor, rotary: Callable[..., Tensor]) -> tuple[Tensor, Tensor]:
+def _normed(rows: Tensor, norm: RMSNorm | None) -> Tensor:
+    """In the norm's precision: under autocast the rows come in another one."""
+    return rows if norm is None else norm(rows.to(norm.weight.dtype)).to(rows.dtype)
+
+
+def _turned(
+    query: Tensor, key: Tensor, rotary: Callable[..., Tensor], positions: Tensor | None
+) -> tuple[Tensor, Tensor]:
     n_q, n_k = query.shape[-2], key.shape[-2]
     require(n_q <= n_k, "with rotary, there must be a key for each query", n_q=n_q, n_k=n_k)
-    positions = torch.arange(n_k, device=key.device)
-    return rotary(query, positions=positions[n_k - n_q :]), rotary(key, positions=positions)
+    if positions is None:
+        positions = torch.arange(n_k, device=key.device)
+    return rotary(query, positions=positions[..., n_k - n_q :]), rotary(key, positions=positions)
+
+
+def _for_every_head(rows: Tensor, n_heads: int) -> Tensor:
+    """Keys or values once for each head that reads them: neighbours read the same."""
+    n_kv_heads = rows.shape[-3]
+    return rows if n_kv_heads == n_heads else rows.repeat_interleave(n_heads // n_kv_heads, dim=-3)
 
 
 def _with_one_batch_axis(tensor: Tensor, lead: torch.Size) -> Tensor:

@@ -44,14 +44,15 @@ class Rotary(nn.Module):
         self.d_k, self.base, self.pairing = d_k, base, pairing
 
     def forward(
-        self, rows: Float[Tensor, "*batch n d_k"], positions: Int[Tensor, "n"] | None = None
+        self, rows: Float[Tensor, "*batch n d_k"], positions: Int[Tensor, "... n"] | None = None
     ) -> Float[Tensor, "*batch n d_k"]:
         """Each row, turned according to its position.
 
         Args:
             rows: Queries or keys, one row a position; any leading axes, such as batch and heads.
             positions: The position of each row; 0 to n - 1 if left out. With kept keys, the new
-                rows stand behind them: ``torch.arange(n_kept, n_kept + n)``.
+                rows stand behind them: ``torch.arange(n_kept, n_kept + n)``. With (batch, n) each
+                text has its own, the same for all its heads.
 
         Returns:
             Rows of the same length and dtype. Half-precision rows are turned in float32.
@@ -65,8 +66,7 @@ class Rotary(nn.Module):
         if positions is None:
             positions = torch.arange(n, device=rows.device)
         _require_positions(positions)
-        rule = "there must be one position for each row"
-        require(positions.shape == (n,), rule, positions=positions, rows=rows)
+        positions = self._laid_over(positions, rows)
         precise = torch.promote_types(rows.dtype, torch.float32)
         omega = frequencies(self.d_k, base=self.base).to(rows.device)
         angles = positions.to(rows.device).unsqueeze(-1) * omega
@@ -77,6 +77,15 @@ class Rotary(nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.d_k}, base={self.base:g}, pairing={self.pairing!r}"
+
+    def _laid_over(self, positions: Tensor, rows: Tensor) -> Tensor:
+        """Positions with an axis of length 1 for each axis of ``rows`` that they leave out."""
+        between = rows.ndim - 1 - positions.ndim
+        rule = "there must be one position for each row"
+        fits = positions.ndim >= 1 and between >= 0 and positions.shape[-1] == rows.shape[-2]
+        fits = fits and positions.shape[:-1] == rows.shape[: positions.ndim - 1]
+        require(fits, rule, positions=positions, rows=rows)
+        return positions.reshape(*positions.shape[:-1], *[1] * between, -1)
 
     def _check_rows(self, rows: Tensor) -> None:
         require_float(rows=rows)
