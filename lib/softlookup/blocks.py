@@ -1,10 +1,12 @@
 """The Transformer block: reading and thinking, each of them added to a stream and normalised."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import ClassVar
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from softlookup.cache import LayerCache
 from softlookup.checks import require, require_choice
 from softlookup.feedforward import FeedForward, GatedFeedForward
 from softlookup.multihead import MultiHeadAttention
@@ -73,11 +75,10 @@ class Sublayer(nn.Module):
         return self.stream(x + write if self.norm_first else self.norm(x + write))
 
 
-class EncoderBlock(nn.Module):
-    r"""Tokens read each other, then each thinks alone: attention and a feed-forward layer.
+class Block(nn.Module):
+    """What the two kinds of blocks are made of: layers of attention, then a feed-forward layer.
 
-    With a causal mask it is the block of a decoder-only model. ``self_attention`` and
-    ``feed_forward`` are ``Sublayer``s, whose probes are there to look into.
+    Each of them is a ``Sublayer`` with a norm of its own; the probes in it are there to look into.
 
     Args:
         d_model: The width of a row.
@@ -90,14 +91,65 @@ class EncoderBlock(nn.Module):
         bias: Whether the feed-forward layer adds biases, and LayerNorm a shift.
         attention_bias: The same for the projections of attention; ``bias`` if left out. The paper
             has the one without the other.
+        n_kv_heads: How many heads of keys and values, as in ``MultiHeadAttention``.
+        qk_norm: Whether queries and keys are normalised, as in ``MultiHeadAttention``.
         dropout: The rate at three places: attention's weights, the activations, and what each
             sub-layer adds.
-        eps: $\epsilon$ of the norms.
+        eps: $\\epsilon$ of the norms around the sub-layers.
 
     Raises:
-        ValueError: A size is no integer of at least 1, ``n_heads`` does not divide ``d_model``,
-            ``norm`` or ``activation`` is unknown, ``dropout`` is not in [0, 1), or ``eps`` not
-            positive and finite.
+        ValueError: A size is no integer of at least 1, ``n_heads`` does not divide ``d_model`` or
+            ``n_kv_heads`` not ``n_heads``, ``norm`` or ``activation`` is unknown, ``dropout`` is
+            not in [0, 1), or ``eps`` not positive and finite.
+
+    Source: Vaswani et al. 2017, section 3.1. Chapter: block#the-whole-block.
+
+    Example:
+        >>> [name for name, _ in DecoderBlock(6, 3, 11).named_children()]
+        ['self_attention', 'cross_attention', 'feed_forward']
+    """
+
+    attentions: ClassVar[tuple[str, ...]] = ("self_attention",)
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        norm_first: bool = False,
+        norm: str = "layer",
+        activation: str = "relu",
+        gated: bool = False,
+        bias: bool = True,
+        attention_bias: bool | None = None,
+        n_kv_heads: int | None = None,
+        qk_norm: bool = False,
+        dropout: float = 0.0,
+        eps: float = 1e-5,
+    ) -> None:
+        super().__init__()
+        attention_bias = bias if attention_bias is None else attention_bias
+        options = {"bias": attention_bias, "n_kv_heads": n_kv_heads, "qk_norm": qk_norm}
+        layers = {
+            name: MultiHeadAttention(d_model, n_heads, dropout=dropout, **options)
+            for name in self.attentions
+        }
+        kind = GatedFeedForward if gated else FeedForward
+        think = kind(d_model, d_ff, activation=activation, bias=bias, dropout=dropout)
+        for name, layer in (layers | {"feed_forward": think}).items():
+            around = make_norm(norm, d_model, eps=eps, bias=bias)
+            self.add_module(name, Sublayer(layer, around, norm_first=norm_first, dropout=dropout))
+
+
+class EncoderBlock(Block):
+    r"""Tokens read each other, then each thinks alone: attention and a feed-forward layer.
+
+    With a causal mask it is the block of a decoder-only model. The two sub-layers are
+    ``self_attention`` and ``feed_forward``; the arguments are those of ``Block``.
+
+    Raises:
+        ValueError: As in ``Block``.
 
     Source: Vaswani et al. 2017, section 3.1; lectures 000, "Transformer (2)", 001,
     "Transformers", and 002, "Transformer Layer Structure". Chapter: block#the-whole-block.
@@ -108,34 +160,15 @@ class EncoderBlock(nn.Module):
         3150336
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        d_ff: int,
-        *,
-        norm_first: bool = False,
-        norm: str = "layer",
-        activation: str = "relu",
-        gated: bool = False,
-        bias: bool = True,
-        attention_bias: bool | None = None,
-        dropout: float = 0.0,
-        eps: float = 1e-5,
-    ) -> None:
-        super().__init__()
-        self.self_attention, self.feed_forward = _sublayers(
-            1, d_model, n_heads, d_ff, norm_first, norm, activation, gated, bias, attention_bias,
-            dropout, eps,
-        )  # fmt: skip
-
     def forward(
         self,
         x: Float[Tensor, "*batch n d_model"],
-        mask: Bool[Tensor, "... #n n"] | None = None,
+        mask: Bool[Tensor, "... #n n_read"] | None = None,
         *,
         rotary: Callable[..., Tensor] | None = None,
-        score_bias: Float[Tensor, "... #n #n"] | None = None,
+        score_bias: Float[Tensor, "... #n #n_read"] | None = None,
+        positions: Int[Tensor, "... n_read"] | None = None,
+        cache: LayerCache | None = None,
     ) -> Float[Tensor, "*batch n d_model"]:
         """Read, then think.
 
@@ -144,6 +177,8 @@ class EncoderBlock(nn.Module):
             mask: True where a token may read another, as in ``MultiHeadAttention``.
             rotary: As in ``MultiHeadAttention``.
             score_bias: As in ``MultiHeadAttention``.
+            positions: As in ``MultiHeadAttention``.
+            cache: As in ``MultiHeadAttention``.
 
         Returns:
             One row per token. A row that no other may read has no influence on the others.
@@ -151,31 +186,19 @@ class EncoderBlock(nn.Module):
         Raises:
             ValueError: As in ``MultiHeadAttention``.
         """
-        options = {"mask": mask, "rotary": rotary, "score_bias": score_bias}
-        return self.feed_forward(self.self_attention(x, **options))
+        options = {"rotary": rotary, "score_bias": score_bias, "positions": positions}
+        return self.feed_forward(self.self_attention(x, mask=mask, cache=cache, **options))
 
 
-class DecoderBlock(nn.Module):
+class DecoderBlock(Block):
     """Tokens read each other, then another text, then each thinks alone.
 
-    The three sub-layers are ``self_attention``, ``cross_attention`` and ``feed_forward``. Of the
-    other text the rows are read as they come: a norm stands around the stream alone.
-
-    Args:
-        d_model: The width of a row, and of the context's.
-        n_heads: As in ``EncoderBlock``.
-        d_ff: As in ``EncoderBlock``.
-        norm_first: As in ``EncoderBlock``.
-        norm: As in ``EncoderBlock``.
-        activation: As in ``EncoderBlock``.
-        gated: As in ``EncoderBlock``.
-        bias: As in ``EncoderBlock``.
-        attention_bias: As in ``EncoderBlock``.
-        dropout: As in ``EncoderBlock``.
-        eps: As in ``EncoderBlock``.
+    The three sub-layers are ``self_attention``, ``cross_attention`` and ``feed_forward``; the
+    arguments are those of ``Block``. Of the other text the rows are read as they come: a norm
+    stands around the stream alone.
 
     Raises:
-        ValueError: As in ``EncoderBlock``.
+        ValueError: As in ``Block``.
 
     Source: Vaswani et al. 2017, section 3.1; lectures 000, "Transformer (3)", and 001,
     "Cross-Attention". Chapter: block#the-whole-block.
@@ -186,46 +209,34 @@ class DecoderBlock(nn.Module):
         4199936
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        d_ff: int,
-        *,
-        norm_first: bool = False,
-        norm: str = "layer",
-        activation: str = "relu",
-        gated: bool = False,
-        bias: bool = True,
-        attention_bias: bool | None = None,
-        dropout: float = 0.0,
-        eps: float = 1e-5,
-    ) -> None:
-        super().__init__()
-        self.self_attention, self.cross_attention, self.feed_forward = _sublayers(
-            2, d_model, n_heads, d_ff, norm_first, norm, activation, gated, bias, attention_bias,
-            dropout, eps,
-        )  # fmt: skip
+    attentions: ClassVar[tuple[str, ...]] = ("self_attention", "cross_attention")
 
     def forward(
         self,
         x: Float[Tensor, "*batch n d_model"],
         context: Float[Tensor, "*batch n_k d_model"],
-        mask: Bool[Tensor, "... #n n"] | None = None,
-        context_mask: Bool[Tensor, "... #n n_k"] | None = None,
+        mask: Bool[Tensor, "... #n n_read"] | None = None,
+        context_mask: Bool[Tensor, "... #n n_context"] | None = None,
         *,
         rotary: Callable[..., Tensor] | None = None,
-        score_bias: Float[Tensor, "... #n #n"] | None = None,
+        score_bias: Float[Tensor, "... #n #n_read"] | None = None,
+        positions: Int[Tensor, "... n_read"] | None = None,
+        cache: LayerCache | None = None,
+        context_cache: LayerCache | None = None,
     ) -> Float[Tensor, "*batch n d_model"]:
         """Read the own text, read the other one, then think.
 
         Args:
             x: One row per token.
-            context: One row per token of the other text, an encoder's output.
+            context: One row per token of the other text, an encoder's output; none of those whose
+                keys and values ``context_cache`` holds.
             mask: True where a token may read one of its own text; ``causal_mask`` in a decoder.
             context_mask: True where a token may read one of the other text.
             rotary: As in ``MultiHeadAttention``, in the own text alone.
             score_bias: As in ``MultiHeadAttention``, in the own text alone.
+            positions: As in ``MultiHeadAttention``, in the own text alone.
+            cache: As in ``MultiHeadAttention``, of the own text.
+            context_cache: As in ``MultiHeadAttention``, of the other text.
 
         Returns:
             One row per token of ``x``.
@@ -233,8 +244,9 @@ class DecoderBlock(nn.Module):
         Raises:
             ValueError: As in ``MultiHeadAttention``.
         """
-        x = self.self_attention(x, mask=mask, rotary=rotary, score_bias=score_bias)
-        x = self.cross_attention(x, context, mask=context_mask)
+        options = {"rotary": rotary, "score_bias": score_bias, "positions": positions}
+        x = self.self_attention(x, mask=mask, cache=cache, **options)
+        x = self.cross_attention(x, context, mask=context_mask, cache=context_cache)
         return self.feed_forward(x)
 
 
@@ -264,30 +276,3 @@ def make_norm(
     """
     require_choice(NORMS, norm=norm)
     return LayerNorm(d_model, eps=eps, bias=bias) if norm == "layer" else RMSNorm(d_model, eps=eps)
-
-
-def _sublayers(
-    n_attentions: int,
-    d_model: int,
-    n_heads: int,
-    d_ff: int,
-    norm_first: bool,
-    norm: str,
-    activation: str,
-    gated: bool,
-    bias: bool,
-    attention_bias: bool | None,
-    dropout: float,
-    eps: float,
-) -> Iterator[Sublayer]:
-    """Some layers of attention and a feed-forward layer, each with its way around and its norm."""
-    attention_bias = bias if attention_bias is None else attention_bias
-    layers: list[nn.Module] = [
-        MultiHeadAttention(d_model, n_heads, bias=attention_bias, dropout=dropout)
-        for _ in range(n_attentions)
-    ]
-    kind = GatedFeedForward if gated else FeedForward
-    layers.append(kind(d_model, d_ff, activation=activation, bias=bias, dropout=dropout))
-    for layer in layers:
-        around = make_norm(norm, d_model, eps=eps, bias=bias)
-        yield Sublayer(layer, around, norm_first=norm_first, dropout=dropout)

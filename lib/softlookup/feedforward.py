@@ -12,6 +12,7 @@ from softlookup.checks import require, require_choice, require_int
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
+    "relu2": lambda rows: torch.relu(rows).square(),
     "gelu": F.gelu,
     "gelu_tanh": partial(F.gelu, approximate="tanh"),
     "silu": F.silu,
@@ -29,9 +30,10 @@ class FeedForward(nn.Module):
     Args:
         d_model: The width of a row.
         d_ff: The width in between, usually $4\,d_{model}$.
-        activation: $f$: "relu" is $\max(0, x)$; "gelu" is $x\,\Phi(x)$ with the normal
-            distribution's $\Phi$, and "gelu_tanh" the approximation of GPT-2; "silu" is
-            $x\,\sigma(x)$; "sigmoid" is $\sigma(x)$; "identity" leaves nothing but one linear map.
+        activation: $f$: "relu" is $\max(0, x)$, and "relu2" its square; "gelu" is $x\,\Phi(x)$
+            with the normal distribution's $\Phi$, and "gelu_tanh" the approximation of GPT-2;
+            "silu" is $x\,\sigma(x)$; "sigmoid" is $\sigma(x)$; "identity" leaves nothing but one
+            linear map.
         bias: Whether the two linear maps add a bias.
         dropout: In training, the share of the activations that is set to 0.
 
@@ -39,8 +41,9 @@ class FeedForward(nn.Module):
         ValueError: A width is no integer of at least 1, ``activation`` is unknown, or ``dropout``
             is not in [0, 1).
 
-    Source: Vaswani et al. 2017, section 3.3; GELU: Hendrycks and Gimpel 2016; lectures 000,
-    "Transformer", 002, "Transformer Layer Structure", and 004, "Non-linearities".
+    Source: Vaswani et al. 2017, section 3.3; GELU: Hendrycks and Gimpel 2016; squared ReLU:
+    So et al. 2021; lectures 000, "Transformer", 002, "Transformer Layer Structure", and 004,
+    "Non-linearities".
     Chapter: block#the-feed-forward-layer.
 
     Example:

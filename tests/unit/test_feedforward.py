@@ -10,6 +10,7 @@ from softlookup.feedforward import ACTIVATIONS, FeedForward, GatedFeedForward
 
 BY_HAND = {
     "relu": lambda a: max(0.0, a),
+    "relu2": lambda a: max(0.0, a) ** 2,
     "gelu": lambda a: a * 0.5 * (1 + math.erf(a / math.sqrt(2))),
     "gelu_tanh": lambda a: a / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (a + 0.044715 * a**3))),
     "silu": lambda a: a / (1 + math.exp(-a)),
@@ -146,7 +147,7 @@ def test_bad_options(kind):
         kind(0, 7)
     with pytest.raises(ValueError, match="d_ff must be an integer of at least 1; got d_ff=0"):
         kind(3, 0)
-    rule = "activation must be one of 'relu', 'gelu', .*; got activation='swish'"
+    rule = "activation must be one of 'relu', 'relu2', .*; got activation='swish'"
     with pytest.raises(ValueError, match=rule):
         kind(3, 7, activation="swish")
     for dropout in (-0.1, 1.0, math.nan):
