@@ -106,8 +106,8 @@ def next_token_log_probabilities(
         One logarithm, at most 0, for each token but the first, in float64.
 
     Raises:
-        ValueError: There are fewer than two tokens, a number is no integer of at least 1,
-            ``stride`` is larger than ``window``, or a token has no score.
+        ValueError: ``ids`` is not one text of at least two tokens, a number is no integer of at
+            least 1, ``stride`` is larger than ``window``, or a token has no score.
 
     Source: Radford et al. 2018, equation 1; lecture 000, "GPT-1".
     Chapter: training#a-window-of-k.
@@ -120,6 +120,7 @@ def next_token_log_probabilities(
     require_int(1, window=window, stride=stride, batch_size=batch_size)
     rule = "stride must be at most window"
     require(stride <= window, rule, stride=stride, window=window)
+    require(ids.ndim == 1, "ids must be one text", ids=ids)
     inputs, targets = next_token_pairs(ids)
     n = len(targets)
     width = min(window, n)
@@ -131,6 +132,7 @@ def next_token_log_probabilities(
         for some, first in zip(places.split(batch_size), done.split(batch_size), strict=True):
             new = some >= first.unsqueeze(-1)
             rows = torch.log_softmax(model(inputs[some])[new].double(), dim=-1)
+            require_ids(rows.shape[-1], ids=ids)
             found.append(rows.gather(-1, targets[some[new]].unsqueeze(-1)).squeeze(-1))
     return torch.cat(found)
 

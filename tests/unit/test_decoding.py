@@ -9,7 +9,15 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from softlookup.decoding import Hypothesis, beam_search, greedy, sample
+from softlookup.decoding import (
+    Hypothesis,
+    beam_search,
+    greedy,
+    min_p_filter,
+    sample,
+    top_k_filter,
+    top_p_filter,
+)
 
 BOS, EOS = 0, 1
 
@@ -266,6 +274,180 @@ def test_decoding_builds_no_graph(generator):
     assert not any(seen)
 
 
+# filters
+
+
+def kept(scores):
+    """The tokens that a filter left, row by row."""
+    return [[j for j, score in enumerate(row) if score > -math.inf] for row in scores.tolist()]
+
+
+SHARES = torch.tensor([[0.1, 0.4, 0.05, 0.4, 0.05], [0.02, 0.9, 0.03, 0.04, 0.01]])
+
+
+@pytest.mark.parametrize(
+    ("k", "tokens"),
+    [
+        (1, [[1], [1]]),
+        (2, [[1, 3], [1, 3]]),
+        (4, [[0, 1, 2, 3], [0, 1, 2, 3]]),  # of two equal ones, the first
+        (9, [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]),
+    ],
+)
+def test_top_k_by_hand(k, tokens):
+    assert kept(top_k_filter(SHARES.log(), k)) == tokens
+
+
+@pytest.mark.parametrize(
+    ("p", "tokens"),
+    [
+        (1e-9, [[1], [1]]),
+        (0.39, [[1], [1]]),
+        (0.41, [[1, 3], [1]]),
+        (0.79, [[1, 3], [1]]),
+        (0.81, [[0, 1, 3], [1]]),
+        (0.91, [[0, 1, 2, 3], [1, 3]]),
+        (1.0, [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]),
+    ],
+)
+def test_top_p_by_hand(p, tokens):
+    assert kept(top_p_filter(SHARES.double().log(), p)) == tokens
+
+
+@pytest.mark.parametrize(
+    ("p", "tokens"),
+    [
+        (0.0, [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]),
+        (0.02, [[0, 1, 2, 3, 4], [0, 1, 2, 3]]),
+        (0.13, [[0, 1, 3], [1]]),
+        (0.26, [[1, 3], [1]]),
+        (1.0, [[1, 3], [1]]),
+    ],
+)
+def test_min_p_by_hand(p, tokens):
+    assert kept(min_p_filter(SHARES.double().log(), p)) == tokens
+
+
+@pytest.mark.parametrize(
+    ("cut", "limit"), [(top_k_filter, 3), (top_p_filter, 0.7), (min_p_filter, 0.2)]
+)
+def test_what_is_kept_keeps_its_score_and_the_input_stays(generator, cut, limit):
+    scores = torch.randn(2, 7, 11, dtype=torch.float64, generator=generator)
+    before = scores.clone()
+    found = cut(scores, limit)
+    assert torch.equal(scores, before)
+    left = found > -math.inf
+    assert left.any(dim=-1).all()
+    assert not left.all()
+    assert torch.equal(found[left], scores[left])
+    assert (torch.softmax(found, dim=-1)[~left] == 0).all()  # exactly, not almost
+
+
+def test_top_p_of_one_keeps_a_tail_that_rounding_would_cut():
+    scores = torch.tensor([[0.0, -40.0, -41.0, -800.0]])
+    assert kept(top_p_filter(scores, 1.0)) == [[0, 1, 2, 3]]
+
+
+def test_filters_come_after_the_temperature_and_one_after_the_other(generator):
+    """A loop draws from what is left; the crowd must come as often."""
+    row = torch.tensor([0.30, 0.02, 0.28, 0.20, 0.15, 0.05], dtype=torch.float64)
+    step = lambda tokens, state: (row.log().expand(len(tokens), -1), state)  # noqa: E731
+    crowd = torch.zeros(20011, 1)
+    cases = [
+        ({"temperature": 0.5, "top_p": 0.6}, [0, 2]),  # hot: 0.3, 0.28, 0.2 would be needed
+        ({"temperature": 0.5, "min_p": 0.5}, [0, 2]),  # hot: 0.2 and 0.15 as well
+        ({"top_k": 4, "top_p": 0.6}, [0, 2]),  # of four: 0.32, 0.30; of all: 0.2 as well
+        ({"top_k": 3, "min_p": 0.01}, [0, 2, 3]),
+        ({"top_p": 1.0, "min_p": 0.0, "top_k": 6}, [0, 1, 2, 3, 4, 5]),
+    ]
+    for options, tokens in cases:
+        found = sample(step, crowd, 0, None, 1, generator=generator, **options)
+        counts = torch.bincount(torch.tensor([text.ids[0] for text in found]), minlength=6)
+        heated = row ** (1 / options.get("temperature", 1.0))
+        expected = torch.zeros_like(row).index_copy(0, torch.tensor(tokens), heated[tokens])
+        assert counts.nonzero().squeeze(-1).tolist() == tokens
+        assert_close(counts.double() / 20011, expected / expected.sum(), atol=0.015, rtol=0)
+        for text in found[:5]:  # the probability that is told is the model's own
+            assert text.log_probability == pytest.approx(math.log(row[text.ids[0]]))
+
+
+def test_one_token_is_always_left(generator):
+    step = lambda tokens, state: (torch.zeros(len(tokens), 5), state)  # noqa: E731
+    options = {"top_k": 1, "top_p": 1e-9, "min_p": 1.0, "temperature": 1e-3}
+    assert sample(step, None, 0, None, 2, generator=generator, **options)[0].ids == [0, 0]
+
+
+# beginnings and states
+
+
+def test_each_text_goes_on_from_its_own_token(many):
+    first = [0, 3, 2, 4, 0, 1, 2, 3, 4, 0, 2]
+    together = greedy(table_step, many, first, EOS, 7)
+    for i, token in enumerate(first):
+        own = Table(many.scores[i : i + 1], many.place[i : i + 1])
+        assert_same_texts(together[i : i + 1], greedy(table_step, own, token, EOS, 7))
+    assert_same_texts(greedy(table_step, many, torch.tensor(first), EOS, 7), together)
+    assert together[0] != greedy(table_step, many, 3, EOS, 7)[0]
+
+
+def test_without_an_end_texts_are_cut_off(many, generator):
+    found = greedy(table_step, many, BOS, None, 6)
+    found += sample(table_step, many, BOS, None, 6, generator=generator)
+    assert {len(text.ids) for text in found} == {6}
+    assert not any(text.finished for text in found)
+    assert any(EOS in text.ids for text in found)
+
+
+def test_beam_without_an_end_is_exhaustive(table):
+    found = beam_search(table_step, table, [BOS], None, 3, width=1000)
+    every = [Hypothesis(list(ids), log_probability(table, ids), False)
+             for ids in itertools.product(range(4), repeat=3)]  # fmt: skip
+    assert_same_texts(found, best_first(every))
+
+
+class Notes:
+    """A state that is no tensor: it selects texts itself, as a cache does."""
+
+    def __init__(self, table, n_texts=None):
+        self.table = table
+        self.n_texts = len(table.place) if n_texts is None else n_texts
+
+    def rows(self, index):
+        return Notes(Table(self.table.scores[index], self.table.place[index]))
+
+
+def notes_step(tokens, state):
+    scores, table = table_step(tokens, state.table)
+    return scores, Notes(table)
+
+
+def test_a_state_may_select_its_texts_itself(many, table, generator):
+    expected = greedy(table_step, many, BOS, EOS, 7)
+    assert_same_texts(greedy(notes_step, Notes(many), BOS, EOS, 7), expected)
+    nested = lambda tokens, state: (lambda s, n: (s, (n, None)))(*notes_step(tokens, state[0]))  # noqa: E731
+    assert_same_texts(greedy(nested, (Notes(many), None), BOS, EOS, 7), expected)
+    wide = beam_search(table_step, table, BOS, EOS, 4, width=3)
+    assert_same_texts(beam_search(notes_step, Notes(table), BOS, EOS, 4, width=3), wide)
+
+
+def test_a_cache_that_has_read_nothing_takes_its_number_from_the_tokens(many):
+    expected = greedy(table_step, many, [BOS] * 11, EOS, 7)
+    assert_same_texts(greedy(notes_step, Notes(many, n_texts=0), [BOS] * 11, EOS, 7), expected)
+
+
+def test_nothing_is_selected_before_a_text_ends(many):
+    """A cache is copied by a selection: that must cost nothing while all texts go on."""
+    asked = []
+
+    class Watched(Notes):
+        def rows(self, index):
+            asked.append(len(index))
+            return super().rows(index)
+
+    greedy(notes_step, Watched(many), BOS, None, 7)
+    assert asked == []
+
+
 # bad input
 
 
@@ -350,3 +532,61 @@ def test_log_probabilities_and_logits_are_the_same_to_a_search(many):
     first, second = (greedy(s, many, BOS, EOS, 7) for s in (step, table_step))
     assert_same_texts(first, second)
     assert_close(*[torch.tensor([t.log_probability for t in texts]) for texts in (first, second)])
+
+
+FIRST = "there must be one bos for each text; got n_bos="
+
+
+@pytest.mark.parametrize("name", ["greedy", "beam", "sample"])
+@pytest.mark.parametrize(
+    ("bos", "message"),
+    [
+        ([0, 1], FIRST + "2, n_texts=1"),
+        ([], FIRST + "0, n_texts=1"),
+        ([-1], "bos must be an integer of at least 0; got bos=-1"),
+        (torch.tensor([1.0]), r"bos must be an integer of at least 0; got bos=1\.0"),
+    ],
+)
+def test_all_refuse_beginnings(name, bos, message):
+    step = lambda tokens, state: (torch.zeros(len(tokens), 4), state)  # noqa: E731
+    with pytest.raises(ValueError, match=message):
+        any_search(name, step, torch.zeros(1), bos=bos)
+
+
+@pytest.mark.parametrize(
+    ("cut", "limit", "message"),
+    [
+        (top_k_filter, 0, "k must be an integer of at least 1; got k=0"),
+        (top_p_filter, 0.0, r"p must be above 0 and at most 1; got p=0\.0"),
+        (top_p_filter, 1.1, r"p must be above 0 and at most 1; got p=1\.1"),
+        (top_p_filter, math.nan, "p must be above 0 and at most 1; got p=nan"),
+        (min_p_filter, -0.1, r"p must be from 0 to 1; got p=-0\.1"),
+        (min_p_filter, 1.5, r"p must be from 0 to 1; got p=1\.5"),
+    ],
+)
+def test_filters_refuse_limits(table, generator, cut, limit, message):
+    with pytest.raises(ValueError, match=message):
+        cut(torch.zeros(5), limit)
+    name = cut.__name__.removesuffix("_filter")
+    with pytest.raises(ValueError, match=f"{name} must be .*; got {name}={limit}"):
+        sample(table_step, table, BOS, EOS, 3, generator=generator, **{name: limit})
+
+
+@pytest.mark.parametrize(
+    ("cut", "limit"), [(top_k_filter, 2), (top_p_filter, 0.5), (min_p_filter, 0.5)]
+)
+def test_filters_refuse_scores(cut, limit):
+    for value in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="scores must be numbers or -inf"):
+            cut(torch.tensor([1.0, value]), limit)
+    with pytest.raises(ValueError, match=r"at least one entry; got scores=\(3, 0\)"):
+        cut(torch.zeros(3, 0), limit)
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("cut", "limit"), [(top_k_filter, 2), (top_p_filter, 0.5), (min_p_filter, 0.5)]
+)
+def test_filters_refuse_integers(cut, limit):
+    with pytest.raises(ValueError, match="scores must hold floating-point numbers"):
+        cut(torch.zeros(3).long(), limit)
