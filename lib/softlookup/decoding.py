@@ -120,18 +120,52 @@ def sample(
         >>> sample(step, state, bos=0, eos=1, max_length=3, generator=generator)[0].ids
         [0, 0, 0]
     """
-    _check_filters(temperature, top_k, top_p, min_p)
+    filters = {"top_k": top_k, "top_p": top_p, "min_p": min_p}
+    _check_filters(temperature, **filters)
 
     def draw(scores: Tensor) -> Tensor:
-        heated = (scores - scores.amax(dim=-1, keepdim=True)) / temperature
-        for cut, limit in (top_k_filter, top_k), (top_p_filter, top_p), (min_p_filter, min_p):
-            heated = heated if limit is None else cut(heated, limit)
-        weights = softmax(
-            scores.masked_fill(heated == -torch.inf, -torch.inf), temperature=temperature
-        )
+        weights = sampling_weights(scores, temperature=temperature, **filters)
         return torch.multinomial(weights, 1, generator=generator).squeeze(-1)
 
     return _write(step, state, bos, eos, max_length, draw)
+
+
+def sampling_weights(
+    scores: Float[Tensor, "*batch vocab"],
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+) -> Float[Tensor, "*batch vocab"]:
+    """The probabilities that ``sample`` draws from: first the temperature, then the filters.
+
+    Args:
+        scores: Logits or log-probabilities, one row per text.
+        temperature: Above 0.
+        top_k: As in ``top_k_filter``; None for no filter. It comes first.
+        top_p: As in ``top_p_filter``, of what ``top_k`` has left; None for no filter.
+        min_p: As in ``min_p_filter``, of what both have left; None for no filter.
+
+    Returns:
+        One distribution per row; what is cut has probability 0, and what is left sums to 1.
+
+    Raises:
+        ValueError: As in the filters, or ``temperature`` is not positive and finite.
+
+    Source: Holtzman et al. 2020, section 3. Chapter: training#sampling.
+
+    Example:
+        >>> scores = torch.tensor([0.5, 0.2, 0.3]).log()
+        >>> sampling_weights(scores, top_k=2)
+        tensor([0.6250, 0.0000, 0.3750])
+    """
+    _check_filters(temperature, top_k, top_p, min_p)
+    heated = (scores - scores.amax(dim=-1, keepdim=True)) / temperature
+    for cut, limit in (top_k_filter, top_k), (top_p_filter, top_p), (min_p_filter, min_p):
+        heated = heated if limit is None else cut(heated, limit)
+    left = scores.masked_fill(heated == -torch.inf, -torch.inf)
+    return softmax(left, temperature=temperature)
 
 
 def top_k_filter(scores: Float[Tensor, "*batch vocab"], k: int) -> Float[Tensor, "*batch vocab"]:

@@ -15,6 +15,7 @@ from softlookup.decoding import (
     greedy,
     min_p_filter,
     sample,
+    sampling_weights,
     top_k_filter,
     top_p_filter,
 )
@@ -369,6 +370,9 @@ def test_filters_come_after_the_temperature_and_one_after_the_other(generator):
         assert_close(counts.double() / 20011, expected / expected.sum(), atol=0.015, rtol=0)
         for text in found[:5]:  # the probability that is told is the model's own
             assert text.log_probability == pytest.approx(math.log(row[text.ids[0]]))
+        weights = sampling_weights(row.log(), **options)
+        assert_close(weights, expected / expected.sum())
+        assert (weights > 0).nonzero().squeeze(-1).tolist() == tokens
 
 
 def test_one_token_is_always_left(generator):
@@ -520,6 +524,8 @@ def test_beam_refuses_several_texts(many):
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan])
 def test_sample_refuses_a_temperature(table, generator, temperature):
+    with pytest.raises(ValueError, match="temperature must be positive and finite"):
+        sampling_weights(torch.zeros(3), temperature=temperature)
     with pytest.raises(ValueError, match="temperature must be positive and finite"):
         sample(table_step, table, BOS, EOS, 3, generator=generator, temperature=temperature)
 
