@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_choice, require_int
+from softlookup.checks import require, require_choice, require_dtype, require_int
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -157,5 +157,4 @@ def _check_options(d_model: int, d_ff: int, activation: str, dropout: float) -> 
 def _check_rows(x: Tensor, layer: nn.Linear) -> None:
     rule = f"x must have rows of length {layer.in_features}"
     require(x.ndim >= 1 and x.shape[-1] == layer.in_features, rule, x=x)
-    rule = f"x must have the layer's dtype {layer.weight.dtype}"
-    require(x.dtype == layer.weight.dtype, rule, dtype=x.dtype)
+    require_dtype(layer.weight.dtype, x=x)

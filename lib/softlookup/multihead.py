@@ -9,7 +9,14 @@ from torch import Tensor, nn
 
 from softlookup.attention import attention_scores, attention_weights
 from softlookup.cache import LayerCache
-from softlookup.checks import require, require_float, require_int, require_mask
+from softlookup.checks import (
+    require,
+    require_dtype,
+    require_float,
+    require_int,
+    require_pair_mask,
+    require_rows,
+)
 from softlookup.normalization import RMSNorm
 from softlookup.ops import masked_softmax, softmax
 
@@ -254,19 +261,16 @@ class MultiHeadAttention(nn.Module):
         score_bias: Tensor | None,
         n_kept: int,
     ) -> None:
-        for name, rows, layer in (("x", x, self.W_Q), ("context", context, self.W_K)):
-            rule = f"{name} must be a matrix with rows of length {layer.in_features}"
-            require(rows.ndim >= 2 and rows.shape[-1] == layer.in_features, rule, **{name: rows})
-            rule = f"{name} must have the layer's dtype {layer.weight.dtype}"
-            require(rows.dtype == layer.weight.dtype, rule, dtype=rows.dtype)
+        require_rows(self.W_Q.in_features, x=x)
+        require_rows(self.W_K.in_features, context=context)
+        require_dtype(self.W_Q.weight.dtype, x=x, context=context)
         rule = "x and context must have the same leading axes"
         require(x.shape[:-2] == context.shape[:-2], rule, x=x, context=context)
         n_q, n_k = x.shape[-2], n_kept + context.shape[-2]
         if mask is not None:
             of_heads = isinstance(mask, Tensor) and mask.ndim > x.ndim
             heads = (self.n_heads,) if of_heads else ()
-            require_mask(mask, (*x.shape[:-2], *heads, n_q, n_k))
-            require(mask.ndim >= 2, "mask must have an axis of queries and one of keys", mask=mask)
+            require_pair_mask(mask, (*x.shape[:-2], *heads, n_q, n_k))
         if score_bias is not None:
             _check_score_bias(score_bias, x, (*x.shape[:-2], self.n_heads, n_q, n_k))
 
@@ -322,8 +326,7 @@ def _with_one_batch_axis(tensor: Tensor, lead: torch.Size) -> Tensor:
 
 def _check_score_bias(score_bias: Tensor, x: Tensor, scores_shape: tuple[int, ...]) -> None:
     require_float(score_bias=score_bias)
-    rule = f"score_bias must have the layer's dtype {x.dtype}"
-    require(score_bias.dtype == x.dtype, rule, dtype=score_bias.dtype)
+    require_dtype(x.dtype, score_bias=score_bias)
     pairs = zip(reversed(score_bias.shape), reversed(scores_shape), strict=False)
     fits = score_bias.ndim <= len(scores_shape) and all(a in (1, b) for a, b in pairs)
     rule = f"score_bias must fit scores of shape {tuple(scores_shape)}"

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from softlookup.blocks import EncoderBlock, make_norm
 from softlookup.cache import KeyValueCache, readable
-from softlookup.checks import require, require_int
+from softlookup.checks import require, require_ids, require_int
 from softlookup.gpt.configuration import GPTConfig
 from softlookup.positions import LearnedPositions, Rotary
 
@@ -82,11 +82,15 @@ class GPT(nn.Module):
                 ``config.context`` (only with a cache that has a window, and without learned
                 positions, may it go on), or the cache is of another model or other texts.
         """
-        self._check_input(ids, lengths, cache)
+        _check_ids(ids, self.config.vocab_size)
+        lengths = None if lengths is None else _checked_lengths(lengths, ids)
+        self._check_room(ids, lengths, cache)
         places, slots, mask = self._places(ids, lengths, cache)
         x = self.embedding(ids)
         if self.position_embedding is not None:
             x = x + self.position_embedding(places.clamp(min=0))
+        if lengths is not None:
+            x = x.masked_fill(places.unsqueeze(-1) < 0, 0.0)  # not even NaN comes out of filler
         x = self.rows(self.dropout(x))
         layers = [None] * len(self.blocks) if cache is None else cache.layers
         for block, layer in zip(self.blocks, layers, strict=True):
@@ -151,42 +155,35 @@ class GPT(nn.Module):
         return self(tokens.unsqueeze(-1), cache=cache)[:, -1], cache
 
     def _places(
-        self, ids: Tensor, lengths: Tensor | Sequence[int] | None, cache: KeyValueCache | None
+        self, ids: Tensor, lengths: Tensor | None, cache: KeyValueCache | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Where the tokens stand, where those that they may read stand, and the mask of both."""
-        (batch, n), device = ids.shape, ids.device
+        batch, n = ids.shape
         if lengths is None and cache is None:
-            places = slots = torch.arange(n, device=device)
+            places = slots = torch.arange(n, device=ids.device)
         else:
-            lengths = torch.full((batch,), n) if lengths is None else torch.as_tensor(lengths)
-            cache_or_new = self.new_cache() if cache is None else cache
-            places = cache_or_new.begin(lengths.to(device), n)
-            slots = cache_or_new.positions
+            lengths = torch.full((batch,), n, device=ids.device) if lengths is None else lengths
+            kept = self.new_cache() if cache is None else cache
+            places, slots = kept.begin(lengths, n), kept.positions
         rule = self.config if cache is None else cache
         return places, slots, readable(places, slots, window=rule.window, n_sinks=rule.n_sinks)
 
-    def _check_input(
-        self, ids: Tensor, lengths: Tensor | Sequence[int] | None, cache: KeyValueCache | None
-    ) -> None:
-        _require_ids(self.config.vocab_size, ids)
-        longest = ids.shape[-1]
-        if lengths is not None:
-            given = torch.as_tensor(lengths).tolist()
-            rule = "there must be one length for each text"
-            require(len(given) == len(ids), rule, n_lengths=len(given), ids=ids)
-            for length in given:
-                require_int(0, length=length)
-                require(length <= longest, "a length must be at most n", length=length, n=longest)
-        goes_on = False
+    def _check_room(self, ids: Tensor, lengths: Tensor | None, cache: KeyValueCache | None) -> None:
+        """No text may outgrow the context, unless a window slides over it."""
+        ends = torch.tensor([ids.shape[-1]]) if lengths is None else lengths
+        slides = False
         if cache is not None:
             n_layers = len(cache.layers)
             rule = "the cache must have a layer for each block"
             require(n_layers == len(self.blocks), rule, cache=n_layers, model=len(self.blocks))
-            longest += int(cache.lengths.max()) if cache.n_texts else 0
-            goes_on = cache.window is not None and self.position_embedding is None
-        context = self.config.context
+            fits = cache.n_texts in (0, len(ids))
+            rule = "there must be as many texts as the cache holds"
+            require(fits, rule, n_texts=len(ids), held=cache.n_texts)
+            ends = ends.cpu() + cache.lengths.cpu() if cache.n_texts else ends
+            slides = cache.window is not None and self.position_embedding is None
+        n, context = int(ends.max()) if len(ends) else 0, self.config.context
         rule = "a text must have at most as many tokens as the context"
-        require(goes_on or longest <= context, rule, n=longest, context=context)
+        require(slides or n <= context, rule, n=n, context=context)
 
     def _start_weights(self) -> None:
         """Where training begins."""
@@ -200,10 +197,17 @@ class GPT(nn.Module):
                 nn.init.zeros_(parameter)
 
 
-def _require_ids(vocab_size: int, ids: Tensor) -> None:
+def _check_ids(ids: Tensor, vocab_size: int) -> None:
     require(ids.ndim == 2, "ids must be one row of tokens per text", ids=ids)
-    is_integer = not (ids.is_floating_point() or ids.dtype == torch.bool)
-    require(is_integer, "ids must be integers", dtype=ids.dtype)
-    smallest, largest = (ids.min().item(), ids.max().item()) if ids.numel() else (0, 0)
-    rule = f"ids must be tokens from 0 to {vocab_size - 1}"
-    require(smallest >= 0 and largest < vocab_size, rule, smallest=smallest, largest=largest)
+    require_ids(vocab_size, ids=ids)
+
+
+def _checked_lengths(lengths: Tensor | Sequence[int], ids: Tensor) -> Tensor:
+    """How many tokens of each text are real, where the ids are."""
+    n, given = ids.shape[-1], torch.as_tensor(lengths).tolist()
+    rule = "there must be one length for each text"
+    require(len(given) == len(ids), rule, n_lengths=len(given), ids=ids)
+    for length in given:
+        require_int(0, length=length)
+        require(length <= n, "a length must be at most n", length=length, n=n)
+    return torch.tensor(given, dtype=torch.int64, device=ids.device)
