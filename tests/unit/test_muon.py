@@ -66,7 +66,7 @@ def test_a_matrix_of_zeros_stays_zero(dtype):
 @pytest.mark.parametrize("nesterov", [True, False])
 @pytest.mark.parametrize("shape", [(5, 7), (7, 5)])
 def test_three_steps_by_hand(generator, nesterov, shape):
-    """Momentum, look-ahead, decay apart from the gradient, and the factor for matrices that widen."""
+    """Momentum, look-ahead, decay apart from the gradient, the factor of matrices that widen."""
     start = torch.randn(shape, dtype=torch.float64, generator=generator)
     grads = torch.randn(3, *shape, dtype=torch.float64, generator=generator)
     weight = nn.Parameter(start.clone())
