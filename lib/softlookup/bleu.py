@@ -187,7 +187,7 @@ def _precisions(matches: list[int], totals: list[int], smoothing: str) -> list[f
     for match, total in zip(matches, totals, strict=True):
         if match == 0 and smoothing == "exp" and any(matches):
             stand_in /= 2
-            match = stand_in  # noqa: PLW2901
+            match = stand_in
         precisions.append(match / total if total else 0.0)
     return precisions
 
@@ -209,7 +209,7 @@ def _checked(
     require(sizes["hypotheses"] == sizes["references"] > 0, rule, **sizes)
     texts = []
     for i, (text, own) in enumerate(zip(hypotheses, references, strict=True)):
-        own = [own] if isinstance(own, str) else list(own)  # noqa: PLW2901
+        own = [own] if isinstance(own, str) else list(own)
         require_text(**{f"hypotheses[{i}]": text})
         require(len(own) > 0, f"references[{i}] must hold at least one text", n_texts=len(own))
         for reference in own:

@@ -11,19 +11,22 @@ from torch.testing import assert_close
 from softlookup.alignment import best_links
 from softlookup.seq2seq import Decoder, Encoder, Seq2Seq
 from softlookup.text import Vocabulary
+from softlookup.transformer import Transformer, TransformerConfig
 from softlookup.translation import (
     BOS,
     EOS,
     PAD,
     Translator,
-    _batches,
+    batches_of_pairs,
     pad_batch,
     sequence_loss,
+    train_transformer,
     train_translator,
 )
 
 LETTERS = "abcdefg"
 TINY = {"d_model": 16, "d_hidden": 32, "d_attention": 8}
+SMALL = {"d_model": 16, "n_heads": 2, "n_layers": 2, "d_ff": 32}
 
 
 def reversals(n, longest, generator):
@@ -42,6 +45,12 @@ def pairs():
 @pytest.fixture(scope="module")
 def trained(pairs):
     return train_translator(pairs, generator=torch.Generator().manual_seed(2), n_steps=300, **TINY)
+
+
+@pytest.fixture(scope="module")
+def transformer(pairs):
+    plan = {"n_steps": 500, "learning_rate": 0.01, **SMALL}
+    return train_transformer(pairs, generator=torch.Generator().manual_seed(3), **plan)
 
 
 # padding and the loss
@@ -141,7 +150,7 @@ def test_same_generator_same_translator_and_the_global_one_stays(pairs):
 def test_batches_hold_every_pair_once_a_round(generator):
     """61 pairs make three batches of 16 and one of 13; each holds sources of about one length."""
     coded = [([k] * (1 + k % 7), [k]) for k in range(61)]
-    rounds = list(itertools.islice(_batches(coded, 16, generator), 8))
+    rounds = list(itertools.islice(batches_of_pairs(coded, 16, generator), 8))
     for batches in (rounds[:4], rounds[4:]):
         assert sorted(len(batch) for batch in batches) == [13, 16, 16, 16]
         assert sorted(pair for batch in batches for pair in batch) == sorted(coded)
@@ -152,7 +161,7 @@ def test_batches_hold_every_pair_once_a_round(generator):
 
 def test_batches_of_equal_sources_hold_targets_of_about_one_length(generator):
     coded = [([k], [k] * (1 + k % 7)) for k in range(61)]
-    for batch in itertools.islice(_batches(coded, 16, generator), 4):
+    for batch in itertools.islice(batches_of_pairs(coded, 16, generator), 4):
         lengths = [len(target) for _, target in batch]
         assert max(lengths) - min(lengths) <= 3
 
@@ -171,7 +180,142 @@ def test_aligning_leaves_no_hook_behind(trained):
     assert not trained.model.decoder.attention.weights._forward_hooks
 
 
+# a Transformer
+
+
+def test_a_transformer_learns_to_reverse_and_looks_where_it_must(transformer, generator):
+    """One of its layers reads the letter that it writes; which, nobody told it."""
+    fresh = [(s, t) for s, t in reversals(211, 5, generator) if len(set(s)) == len(s)]
+    sources, targets = zip(*fresh, strict=True)
+    right = [out == target for out, target in
+             zip(transformer.translate(sources), targets, strict=True)]  # fmt: skip
+    assert sum(right) / len(right) >= 0.95
+    shares = []
+    for layer in (0, 1):
+        seen = transformer.align(sources, targets, layer=layer)
+        for weights in seen:
+            assert_close(weights.sum(dim=-1), torch.ones(len(weights)))
+        mirrored = [j == len(source) - 1 - i
+                    for weights, source in zip(seen, sources, strict=True)
+                    for i, j in best_links(weights)]  # fmt: skip
+        shares.append(sum(mirrored) / len(mirrored))
+    assert max(shares) >= 0.8
+
+
+def test_transformer_alone_as_in_a_batch_and_beam_of_one_as_greedy(transformer, pairs):
+    sources = [source for source, _ in pairs[:31]]
+    together = transformer.translate(sources)
+    assert [transformer.translate([source])[0] for source in sources] == together
+    assert transformer.translate(sources[:11], width=1) == together[:11]
+    assert transformer.translate([list("abcde")], max_length=3) == [list("edc")]
+    alone = [transformer.align([s], [t])[0] for s, t in pairs[:31]]
+    for one, many in zip(alone, transformer.align(*zip(*pairs[:31], strict=True)), strict=True):
+        assert_close(one, many, rtol=0, atol=1e-5)
+
+
+def test_alignment_of_a_transformer_is_the_mean_of_a_layer_s_heads(transformer, pairs):
+    """Read through the probe by hand; row i belongs to the step that writes word i."""
+    (source, target), model = pairs[1], transformer.model
+    for layer in (0, 1, -1, -2):
+        attention, seen = model.decoder[layer].cross_attention.layer, []
+        attention.fused = False
+        handle = attention.weights.register_forward_hook(lambda *call, s=seen: s.append(call[-1]))
+        ids = torch.tensor([transformer.target.encode([BOS, *target])])
+        model(torch.tensor([transformer.source.encode(source)]), [len(source)], ids)
+        handle.remove()
+        attention.fused = True
+        (found,) = transformer.align([source], [target], layer=layer)
+        assert found.shape == (len(target), len(source))
+        assert_close(found, seen[0][0].mean(dim=0)[: len(target)])
+    first, last = (transformer.align([source], [target], layer=k)[0] for k in (0, 1))
+    assert not torch.allclose(first, last, atol=0.01)
+    assert transformer.align([source], [target])[0].equal(last)
+
+
+def test_aligning_leaves_a_transformer_as_it_was(transformer):
+    transformer.align([["a"]], [["a"]])
+    for block in transformer.model.decoder:
+        assert block.cross_attention.layer.fused
+        assert not block.cross_attention.layer.weights._forward_hooks
+
+
+def test_one_vocabulary_makes_one_matrix(pairs):
+    generator = torch.Generator().manual_seed(2)
+    both = train_transformer(pairs, vocabulary=LETTERS, n_steps=1, generator=generator, **SMALL)
+    assert both.source is both.target
+    assert both.source.tokens == [PAD, BOS, EOS, *LETTERS]
+    assert both.model.config.tie == "all"
+    two = train_transformer(pairs, n_steps=1, generator=generator, **SMALL)
+    assert (two.source.tokens, two.target.tokens) == ([PAD, *LETTERS], both.target.tokens)
+    assert two.model.config.tie == "output"
+
+
+def test_choices_reach_the_transformer_and_dropout_ends_with_training(pairs):
+    plan = {"d_model": 8, "n_heads": 4, "n_layers": 3, "d_ff": 5, "dropout": 0.5}
+    generator = torch.Generator().manual_seed(2)
+    run = train_transformer(pairs, n_steps=2, norm_first=False, generator=generator, **plan)
+    wanted = TransformerConfig(
+        8, 10, n_encoder_layers=3, n_decoder_layers=3, tie="output",
+        **{k: v for k, v in plan.items() if k != "n_layers"},
+    )  # fmt: skip
+    assert run.model.config == wanted
+    assert not run.model.training
+    again = train_transformer(pairs, n_steps=2, norm_first=False,
+                              generator=torch.Generator().manual_seed(2), **plan)  # fmt: skip
+    states = run.model.state_dict(), again.model.state_dict()
+    assert all(states[0][name].equal(states[1][name]) for name in states[0])
+
+
+def test_the_rate_rises_and_falls_in_straight_lines(pairs, monkeypatch):
+    """Up as k/4, down as 1 − (k − 1)/8 at step k, whichever is less; here half of it."""
+    rates, step = [], torch.optim.Adam.step
+
+    def spy(self, *args):
+        rates.append(self.param_groups[0]["lr"])
+        return step(self, *args)
+
+    monkeypatch.setattr(torch.optim.Adam, "step", spy)
+    plan = {"n_steps": 8, "n_warmup": 4, "learning_rate": 0.5}
+    train_transformer(pairs, generator=torch.Generator(), **plan, **SMALL)
+    assert rates == [0.125, 0.25, 0.375, 0.3125, 0.25, 0.1875, 0.125, 0.0625]
+
+
 # bad input
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pairs": []}, "at least one pair; got n_pairs=0"),
+        ({"vocabulary": ["b"]}, r"must be known; got missing=\['a'\]"),
+        ({"vocabulary": ["a", "a"]}, r"must be distinct; got repeated=\['a'\]"),
+        ({"n_layers": 0}, "n_encoder_layers must be an integer of at least 1"),
+        ({"n_heads": 3}, "n_heads must divide d_model; got d_model=16, n_heads=3"),
+        ({"n_steps": 0}, "n_steps must be an integer of at least 1; got n_steps=0"),
+        ({"n_warmup": 0}, "n_warmup must be an integer of at least 1; got n_warmup=0"),
+        ({"dropout": 1.0}, "dropout must be at least 0 and less than 1; got dropout=1.0"),
+        ({"learning_rate": math.inf}, "learning_rate must be positive and finite; got .*inf"),
+    ],
+)
+def test_training_a_transformer_refuses(change, message):
+    given = {"pairs": [(["a"], ["a"])], "generator": torch.Generator(), **SMALL} | change
+    with pytest.raises(ValueError, match=message):
+        train_transformer(**given)
+
+
+def test_a_layer_that_is_not_there_is_refused(transformer, trained):
+    for layer in (2, -3):
+        with pytest.raises(ValueError, match=f"got layer={layer}, n_layers=2"):
+            transformer.align([["a"]], [["a"]], layer=layer)
+    with pytest.raises(ValueError, match="layer must be one of the model's layers; got layer=1"):
+        trained.align([["a"]], [["a"]], layer=1)
+
+
+def test_translator_refuses_a_transformer_of_another_size():
+    words = Vocabulary([PAD, "a"], unknown=None)
+    model = Transformer(TransformerConfig(3, 2, d_model=2, n_heads=1, d_ff=1, tie="none"))
+    with pytest.raises(ValueError, match=r"one embedding for each word .* got model=\(3, 2\), voc"):
+        Translator(words, words, model)
 
 
 def test_padding_refuses():

@@ -1,0 +1,213 @@
+"""Train a translator on pairs of sentences: a recurrent one, or a Transformer."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from softlookup.additive import AdditiveAttention
+from softlookup.checks import require, require_choice, require_int
+from softlookup.seq2seq import Decoder, Encoder, Seq2Seq
+from softlookup.text import Vocabulary
+from softlookup.transformer import Transformer, TransformerConfig
+from softlookup.translation.batches import (
+    Coded,
+    Tokens,
+    batches_of_pairs,
+    pad_batch,
+    require_sentences,
+    sequence_loss,
+)
+from softlookup.translation.translator import BOS, EOS, PAD, Translator
+
+
+def train_translator(
+    pairs: Sequence[tuple[Tokens, Tokens]],
+    *,
+    generator: torch.Generator,
+    attention: str = "additive",
+    d_model: int = 64,
+    d_hidden: int = 128,
+    d_attention: int = 32,
+    n_steps: int = 600,
+    batch_size: int = 32,
+    learning_rate: float = 0.008,
+) -> Translator:
+    """Train a recurrent translator on pairs of sentences with Adam, the words before being given.
+
+    The learning rate rises over 20 steps and then falls in a straight line; the gradient's norm is
+    cut at 1. A batch holds sentences of about the same length.
+
+    Args:
+        pairs: (source words, target words).
+        generator: The source of chance, for the first weights and for the order of the batches.
+        attention: "additive", or "none": then each step reads the summary of the source alone.
+        d_model: The width of the embeddings.
+        d_hidden: The width of the hidden states, even.
+        d_attention: The width of the score's hidden layer.
+        n_steps: How many batches.
+        batch_size: How many pairs at a time; all, if there are fewer.
+        learning_rate: The largest step size.
+
+    Returns:
+        The translator.
+
+    Raises:
+        ValueError: There is no pair or an empty sentence, ``attention`` is unknown, or a number is
+            too small.
+
+    Source: Bahdanau et al. 2015, section 4.2. Chapter: seq2seq#training.
+
+    Example:
+        >>> train_translator([], generator=torch.Generator())
+        Traceback (most recent call last):
+        ValueError: there must be at least one pair; got n_pairs=0
+    """
+    require_choice(("additive", "none"), attention=attention)
+
+    def build(n_source: int, n_target: int) -> Seq2Seq:
+        encoder = Encoder(n_source, d_model, d_hidden)
+        reads = attention == "additive"
+        reader = AdditiveAttention(d_hidden, encoder.d_context, d_attention) if reads else None
+        model = Seq2Seq(encoder, Decoder(n_target, d_model, d_hidden, reader))
+        for embedding in (model.encoder.embedding, model.decoder.embedding):
+            nn.init.normal_(embedding.weight, std=0.5)
+        return model
+
+    plan = {"n_steps": n_steps, "batch_size": batch_size, "learning_rate": learning_rate}
+    return _train(pairs, build, generator, n_warmup=20, **plan)
+
+
+def train_transformer(
+    pairs: Sequence[tuple[Tokens, Tokens]],
+    *,
+    generator: torch.Generator,
+    vocabulary: Sequence[str] | None = None,
+    d_model: int = 64,
+    n_heads: int = 4,
+    n_layers: int = 2,
+    d_ff: int = 128,
+    dropout: float = 0.0,
+    norm_first: bool = True,
+    n_steps: int = 800,
+    n_warmup: int = 50,
+    batch_size: int = 32,
+    learning_rate: float = 0.006,
+) -> Translator:
+    """Train a Transformer on pairs of sentences, as ``train_translator`` does a recurrent model.
+
+    Args:
+        pairs: (source words, target words).
+        generator: The source of chance, for the first weights, the order of the batches, and
+            dropout.
+        vocabulary: All tokens of both languages, which then share one matrix, tied to the output.
+            Left out, each language has the words of ``pairs``, and the target's matrix is tied.
+        d_model: The width of a row, even.
+        n_heads: How many heads; it must divide ``d_model``.
+        n_layers: How many blocks read, and how many write.
+        d_ff: The width inside a feed-forward layer.
+        dropout: As in ``TransformerConfig``.
+        norm_first: True for pre-norm, False for the paper's post-norm.
+        n_steps: How many batches.
+        n_warmup: Over how many of them the learning rate rises.
+        batch_size: How many pairs at a time; all, if there are fewer.
+        learning_rate: The largest step size.
+
+    Returns:
+        The translator; no dropout any more.
+
+    Raises:
+        ValueError: There is no pair or an empty sentence, a word is not in ``vocabulary``, or a
+            number is out of range.
+
+    Source: Vaswani et al. 2017, section 5. Chapter: transformer#training-it.
+
+    Example:
+        >>> pairs = [(["un", "roi"], ["a", "king"]), (["un", "ami"], ["a", "friend"])]
+        >>> generator = torch.Generator().manual_seed(1)
+        >>> model = train_transformer(pairs, n_steps=60, d_model=8, d_ff=8, generator=generator)
+        >>> model.translate([["un", "ami"]])
+        [['a', 'friend']]
+    """
+
+    def build(n_source: int, n_target: int) -> Transformer:
+        config = TransformerConfig(
+            n_source, n_target, d_model=d_model, n_heads=n_heads, n_encoder_layers=n_layers,
+            n_decoder_layers=n_layers, d_ff=d_ff, dropout=dropout, norm_first=norm_first,
+            tie="output" if vocabulary is None else "all",
+        )  # fmt: skip
+        return Transformer(config)
+
+    plan = {"n_steps": n_steps, "batch_size": batch_size, "learning_rate": learning_rate}
+    return _train(pairs, build, generator, n_warmup=n_warmup, vocabulary=vocabulary, **plan)
+
+
+def _train(
+    pairs: Sequence[tuple[Tokens, Tokens]],
+    build: Callable[[int, int], Seq2Seq | Transformer],
+    generator: torch.Generator,
+    *,
+    n_steps: int,
+    n_warmup: int,
+    batch_size: int,
+    learning_rate: float,
+    vocabulary: Sequence[str] | None = None,
+) -> Translator:
+    """The loop for every model: from (size of source, size of target) to a trained translator."""
+    _check_training(pairs, n_steps, n_warmup, batch_size, learning_rate)
+    source, target = _vocabularies(pairs, vocabulary)
+    coded = [(source.encode(list(s)), target.encode(list(t))) for s, t in pairs]
+    bos, eos = target.encode([BOS, EOS])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(torch.randint(2**62, (1,), generator=generator).item())
+        translator = Translator(source, target, build(len(source), len(target)))
+        model = translator.model.train()
+        optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), fused=True)
+        batches = batches_of_pairs(coded, batch_size, generator)
+        for step, batch in zip(range(n_steps), batches, strict=False):
+            share = min((step + 1) / n_warmup, 1 - step / n_steps)
+            optimizer.param_groups[0]["lr"] = learning_rate * share
+            optimizer.zero_grad()
+            _loss(model, batch, bos, eos).backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+    model.eval()
+    return translator
+
+
+def _loss(model: Seq2Seq | Transformer, batch: list[Coded], bos: int, eos: int) -> Tensor:
+    sources, targets = zip(*batch, strict=True)
+    before, lengths = pad_batch([[bos, *ids] for ids in targets])
+    after, _ = pad_batch([[*ids, eos] for ids in targets])
+    return sequence_loss(model(*pad_batch(sources), before, lengths), after, lengths)
+
+
+def _vocabularies(
+    pairs: Sequence[tuple[Tokens, Tokens]], vocabulary: Sequence[str] | None
+) -> tuple[Vocabulary, Vocabulary]:
+    """One for each language, from the words of the pairs; or one for both, if it is given."""
+    if vocabulary is not None:
+        both = Vocabulary([PAD, BOS, EOS, *vocabulary], unknown=None)
+        return both, both
+    source = Vocabulary([PAD, *_words(pair[0] for pair in pairs)], unknown=None)
+    target = Vocabulary([PAD, BOS, EOS, *_words(pair[1] for pair in pairs)], unknown=None)
+    return source, target
+
+
+def _words(sentences: Iterable[Tokens]) -> list[str]:
+    return sorted(set().union(*sentences))
+
+
+def _check_training(
+    pairs: Sequence[tuple[Tokens, Tokens]],
+    n_steps: int,
+    n_warmup: int,
+    batch_size: int,
+    learning_rate: float,
+) -> None:
+    require(len(pairs) > 0, "there must be at least one pair", n_pairs=len(pairs))
+    require_sentences(source=[pair[0] for pair in pairs], target=[pair[1] for pair in pairs])
+    require_int(1, n_steps=n_steps, n_warmup=n_warmup, batch_size=batch_size)
+    is_rate = 0 < learning_rate < math.inf
+    require(is_rate, "learning_rate must be positive and finite", learning_rate=learning_rate)
