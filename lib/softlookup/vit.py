@@ -12,8 +12,7 @@ from softlookup.checks import require, require_choice, require_int
 from softlookup.feedforward import ACTIVATIONS
 from softlookup.normalization import LayerNorm
 from softlookup.patches import patchify
-
-POSITION_STD = 0.02
+from softlookup.positions import LearnedPositions
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,7 @@ class ViT(nn.Module):
         d_model, eps = config.d_model, config.eps
         self.patch_embedding = nn.Linear(config.patch_width, d_model)
         self.class_token = nn.Parameter(torch.zeros(d_model))
-        self.position_embedding = nn.Embedding(1 + config.n_patches, d_model)
+        self.position_embedding = LearnedPositions(1 + config.n_patches, d_model)
         self.dropout = nn.Dropout(config.dropout)
         self.rows = nn.Identity()  # probe: what enters the first block
         options = {"activation": config.activation, "dropout": config.dropout, "eps": eps}
@@ -188,7 +187,8 @@ class ViT(nn.Module):
         """
         x = self.patch_embedding(self._patches(images))
         token = self.class_token.expand(len(x), 1, -1)
-        x = torch.cat((token, x), dim=1) + self.position_embedding.weight
+        places = torch.arange(1 + x.shape[1], device=x.device)
+        x = torch.cat((token, x), dim=1) + self.position_embedding(places)
         x = self.rows(self.dropout(x))
         for block in self.blocks:
             x = block(x)
@@ -227,5 +227,4 @@ class ViT(nn.Module):
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
                 nn.init.zeros_(module.bias)
-        nn.init.normal_(self.position_embedding.weight, std=POSITION_STD)
         nn.init.zeros_(self.head.weight)

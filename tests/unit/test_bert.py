@@ -128,7 +128,7 @@ def bert_by_hand(model, ids, segments):
     for place, (token, segment) in enumerate(zip(ids, segments, strict=True)):
         parts = (
             model.embedding.weight[token].tolist(),
-            model.position_embedding.weight[place].tolist(),
+            model.position_embedding.embedding.weight[place].tolist(),
             model.segment_embedding.weight[segment].tolist(),
         )
         rows.append(
@@ -176,7 +176,7 @@ def test_what_enters_the_first_block(ids, segments):
         model(ids, segments=segments)
     total = (
         model.embedding.weight[ids]
-        + model.position_embedding.weight[:7]
+        + model.position_embedding.embedding.weight[:7]
         + model.segment_embedding.weight[segments]
     )
     assert_close(
@@ -221,7 +221,7 @@ def test_nan_in_filler_reaches_nothing(ids):
     lengths = [5, 2, 4]
     with torch.no_grad():
         dirty.embedding.weight[12] = torch.nan
-        dirty.position_embedding.weight[5:] = torch.nan
+        dirty.position_embedding.embedding.weight[5:] = torch.nan
     gradients = []
     for model in (clean, dirty):
         out = model(ids, lengths)

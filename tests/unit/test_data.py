@@ -189,7 +189,7 @@ class TestRealFiles:
 class TestSources:
     def test_every_file_has_an_own_name_and_checksum(self):
         stored = [file for source in SOURCES.values() for file in source.files.values()]
-        assert len(stored) == 1 + 1 + 9
+        assert len(stored) == 1 + 1 + 9 + 3
         assert len({file.name for file in stored}) == len(stored)
         assert len({file.sha256 for file in stored}) == len(stored)
 

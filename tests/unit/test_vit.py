@@ -120,7 +120,7 @@ def vit_by_hand(model, image):
                 for b in range(size)
             ]
             rows.append(linear_by_hand(pixels, model.patch_embedding))
-    rows = added(rows, model.position_embedding.weight.tolist())
+    rows = added(rows, model.position_embedding.embedding.weight.tolist())
     for block in model.blocks:
         read, thought = block.self_attention, block.feed_forward
         ready = [layer_norm_by_hand(row, read.norm) for row in rows]
@@ -155,7 +155,7 @@ def test_what_enters_the_first_block(images):
     model = built()
     with capture(model, "rows") as seen:
         model(images)
-    rows = seen["rows"] - model.position_embedding.weight
+    rows = seen["rows"] - model.position_embedding.embedding.weight
     assert_close(rows[:, 0], model.class_token.expand(5, -1))
     corner = images[:, :, 2:4, 2:4].reshape(5, 12)  # second line, second column
     assert_close(rows[:, 1 + 3 + 1], model.patch_embedding(corner))
@@ -182,7 +182,9 @@ def test_only_the_positions_tell_where_a_patch_stands(images):
     swapped[..., 0:2, 0:2], swapped[..., 2:4, 4:6] = images[..., 2:4, 4:6], images[..., 0:2, 0:2]
     assert not torch.allclose(model(swapped), model(images))
     with torch.no_grad():
-        other.position_embedding.weight[[1, 6]] = model.position_embedding.weight[[6, 1]]
+        other.position_embedding.embedding.weight[[1, 6]] = (
+            model.position_embedding.embedding.weight[[6, 1]]
+        )
     assert_close(other(swapped), model(images))
 
 
@@ -204,7 +206,7 @@ def test_where_the_weights_start():
             limit = math.sqrt(6 / (module.in_features + module.out_features))
             assert 0.95 * limit < module.weight.abs().max().item() <= limit
             assert module.bias.eq(0).all()
-    assert model.position_embedding.weight.std().item() == pytest.approx(0.02, rel=0.05)
+    assert model.position_embedding.embedding.weight.std().item() == pytest.approx(0.02, rel=0.05)
     assert model.class_token.eq(0).all()
     assert model.head.bias.eq(0).all()
 

@@ -13,6 +13,7 @@ from softlookup.checks import require, require_choice, require_int
 from softlookup.feedforward import ACTIVATIONS
 from softlookup.masks import padding_mask
 from softlookup.normalization import LayerNorm
+from softlookup.positions import LearnedPositions
 
 INITIAL_STD = 0.02
 
@@ -104,7 +105,7 @@ class BERT(nn.Module):
         self.config = config
         d_model, eps = config.d_model, config.eps
         self.embedding = nn.Embedding(config.vocab_size, d_model)
-        self.position_embedding = nn.Embedding(config.context, d_model)
+        self.position_embedding = LearnedPositions(config.context, d_model)
         self.segment_embedding = nn.Embedding(config.n_segments, d_model)
         self.norm = LayerNorm(d_model, eps=eps)
         self.dropout = nn.Dropout(config.dropout)

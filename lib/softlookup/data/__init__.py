@@ -24,6 +24,7 @@ from softlookup.data.pretrained import PRETRAINED_FILE, pretrained_vectors
 from softlookup.data.prose import english_prose, python_code
 from softlookup.data.public import multi30k, sms_spam, tiny_shakespeare
 from softlookup.data.sources import SOURCES, RemoteFile, Source
+from softlookup.data.weights import GPT2Files, gpt2_files
 
 __all__ = [
     "CLASSES",
@@ -40,6 +41,7 @@ __all__ = [
     "SCENE_WORDS",
     "SOURCES",
     "AgreementSentence",
+    "GPT2Files",
     "Message",
     "Pair",
     "RemoteFile",
@@ -50,6 +52,7 @@ __all__ = [
     "captioned_digits",
     "english_prose",
     "french_english",
+    "gpt2_files",
     "il_m_a_entarte",
     "messages",
     "multi30k",

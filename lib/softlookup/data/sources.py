@@ -53,6 +53,11 @@ _TENSORFLOW = "https://storage.googleapis.com/download.tensorflow.org/data"
 _BACKUP = "https://f001.backblazeb2.com/file/LLMs-from-scratch"
 _MULTI30K = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
 
+_GPT2 = (
+    "https://huggingface.co/openai-community/gpt2/resolve/607a30d783dfa663caf39e06633721c8d4cfcd7e"
+)
+_OPENAI = "https://openaipublic.blob.core.windows.net/gpt-2/encodings/main"
+
 _MULTI30K_SHA256 = {
     "train.en": "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
     "train.de": "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6",
@@ -123,6 +128,32 @@ SOURCES: Mapping[str, Source] = {
             f"{split}.{language}": _multi30k_file(split, language)
             for split in MULTI30K_SPLITS
             for language in MULTI30K_LANGUAGES
+        },
+    ),
+    "gpt2_files": Source(
+        title="GPT-2, small",
+        holds="a language model of 124,439,808 parameters, and its tokenizer of 50,257 tokens",
+        makers="Alec Radford, Jeffrey Wu, Rewon Child, David Luan, Dario Amodei and "
+        "Ilya Sutskever, 2019",
+        licence="modified MIT",
+        home="https://github.com/openai/gpt-2",
+        stand_in="the book keeps to the models that it trains",
+        files={
+            "weights": RemoteFile(
+                name="gpt2.model.safetensors",
+                sha256="248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707",
+                addresses=(f"{_GPT2}/model.safetensors",),
+            ),
+            "vocabulary": RemoteFile(
+                name="gpt2.vocab.json",
+                sha256="196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
+                addresses=(f"{_GPT2}/vocab.json", f"{_OPENAI}/encoder.json"),
+            ),
+            "merges": RemoteFile(
+                name="gpt2.merges.txt",
+                sha256="1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
+                addresses=(f"{_GPT2}/merges.txt", f"{_OPENAI}/vocab.bpe"),
+            ),
         },
     ),
 }
