@@ -12,6 +12,7 @@ from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing import assert_close
 
+from softlookup.cache import LayerCache
 from softlookup.masks import causal_mask, padding_mask
 from softlookup.multihead import MultiHeadAttention, join_heads, split_heads
 
@@ -386,6 +387,106 @@ def test_rotary_turns_queries_and_keys_of_every_head_and_no_value(fused, problem
     weights = torch.softmax(scores, dim=-1).nan_to_num(0.0)
     expected = layer.W_O(join_heads(weights @ split_heads(layer.W_V(context), layer.n_heads)))
     assert_close(out, expected, **EXACT)
+
+
+# Shared keys and values, normalised queries and keys
+
+
+@st.composite
+def grouped(draw):
+    """A layer whose heads share keys, and one with a copy of them for every head."""
+    n_kv_heads, group, d_k, d_v, d_model, d_context = (draw(st.integers(1, 3)) for _ in range(6))
+    n_q, extra, seed, n_heads = (
+        draw(sizes),
+        draw(st.integers(0, 3)),
+        draw(seeds),
+        n_kv_heads * group,
+    )
+    options = {"d_k": 2 * d_k, "d_v": d_v, "d_context": d_context, "bias": draw(st.booleans()),
+               "qk_norm": draw(st.booleans())}  # fmt: skip
+    shared = MultiHeadAttention(d_model, n_heads, n_kv_heads=n_kv_heads, **options)
+    layer, full = seeded(shared, seed), MultiHeadAttention(d_model, n_heads, **options).double()
+    state = layer.state_dict()
+    for name in state:
+        if name.startswith(("W_K", "W_V")):
+            heads = state[name].unflatten(0, (n_kv_heads, -1))
+            state[name] = torch.cat([heads[h // group] for h in range(n_heads)])
+    full.load_state_dict(state)
+    lead = draw(any_lead)
+    n_k = n_q + extra
+    x, context, bias = normal(seed, (*lead, n_q, d_model), (*lead, n_k, d_context),
+                              (n_heads, n_q, n_k))  # fmt: skip
+    mask = draw(masks(lead, n_heads, n_q, n_k, seed % 2**31))
+    return layer, full, x, context, mask, bias if draw(st.booleans()) else None
+
+
+@paths
+@given(grouped())
+def test_shared_keys_are_equal_keys(fused, problem):
+    """Grouped-query attention is the full one whose neighbouring heads have the same W^K, W^V.
+
+    Its gradients are the sums over the copies.
+    """
+    layer, full, x, context, mask, bias = problem
+    layer.fused = fused
+    outs = [one(x, context, mask, score_bias=bias, rotary=turn) for one in (layer, full)]
+    assert_close(*outs, **EXACT)
+    for one, out in zip((layer, full), outs, strict=True):
+        one.zero_grad()
+        out.square().sum().backward()
+    for name, parameter in layer.named_parameters():
+        wanted = full.get_parameter(name).grad
+        if name.startswith(("W_K", "W_V")):
+            copies = wanted.unflatten(0, (layer.n_kv_heads, layer.n_heads // layer.n_kv_heads, -1))
+            wanted = copies.sum(dim=1).flatten(0, 1)
+        assert_close(parameter.grad, wanted, rtol=1e-9, atol=1e-9)
+
+
+@paths
+@given(grouped())
+def test_normalised_queries_and_keys_by_hand(fused, problem):
+    """RMSNorm of each head's rows, before they are turned; values are left alone."""
+    _, layer, x, context, _, _ = problem
+    assume(layer.query_norm is not None)
+    layer.fused = fused
+    n_q, n_k = x.shape[-2], context.shape[-2]
+
+    def normed(w, norm, rows):
+        heads = split_heads(w(rows), layer.n_heads)
+        size = (heads.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+        return norm.weight * heads / size
+
+    places = torch.arange(n_k)
+    query = turn(normed(layer.W_Q, layer.query_norm, x), positions=places[n_k - n_q :])
+    key = turn(normed(layer.W_K, layer.key_norm, context), positions=places)
+    weights = torch.softmax(query @ key.mT / query.shape[-1] ** 0.5, dim=-1)
+    expected = layer.W_O(join_heads(weights @ split_heads(layer.W_V(context), layer.n_heads)))
+    assert_close(layer(x, context, rotary=turn), expected, **EXACT)
+
+
+@paths
+@given(st.integers(1, 6), st.integers(1, 6), st.booleans(), seeds)
+def test_a_cache_is_the_context_in_two_pieces(fused, n_kept, n_q, qk_norm, seed):
+    """Under the causal mask, with places that each text has for itself."""
+    layer = MultiHeadAttention(12, 6, n_kv_heads=2, qk_norm=qk_norm, fused=fused)
+    layer, n = seeded(layer, seed), n_kept + n_q
+    (x,) = normal(seed, (3, n, 12))
+    places = torch.stack([torch.arange(n) + 5 * b for b in range(3)])
+    whole = layer(x, mask=causal_mask(n), rotary=turn_each, positions=places)
+    cache = LayerCache()
+    parts = [
+        layer(x[:, :n_kept], mask=causal_mask(n_kept), rotary=turn_each,
+              positions=places[:, :n_kept], cache=cache),
+        layer(x[:, n_kept:], mask=causal_mask(n_q, n), rotary=turn_each, positions=places,
+              cache=cache),
+    ]  # fmt: skip
+    assert_close(torch.cat(parts, dim=1), whole, **EXACT)
+    assert cache.key.shape == (3, 2, n, 2)
+
+
+def turn_each(rows, *, positions):
+    """``turn`` with places of each text: the same for all of its heads."""
+    return torch.stack([turn(text, positions=p) for text, p in zip(rows, positions, strict=True)])
 
 
 # Derivatives

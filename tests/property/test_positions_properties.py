@@ -158,6 +158,17 @@ def test_a_batch_is_its_members(n_batch, n, d_k, pairing, seed):
             assert out[b, h].equal(rotary(rows[b, h]))
 
 
+@given(st.integers(1, 3), st.integers(0, 5), widths, pairings, seeds)
+def test_each_text_may_have_places_of_its_own(n_batch, n, d_k, pairing, seed):
+    """The same for all heads of a text, and each text as if it stood alone."""
+    rows, rotary = normal(seed, n_batch, 3, n, d_k), Rotary(d_k, pairing=pairing)
+    places = torch.randint(9, (n_batch, n), generator=torch.Generator().manual_seed(seed))
+    out, flat = rotary(rows, places), rotary(rows[:, 0], places)
+    for b in range(n_batch):
+        assert out[b].equal(rotary(rows[b], places[b]))
+        assert flat[b].equal(rotary(rows[b, 0], places[b]))
+
+
 @given(widths, st.sampled_from([torch.bfloat16, torch.float16, torch.float32, F64]), seeds)
 def test_dtypes_are_kept_and_inputs_are_not_changed(d_k, dtype, seed):
     rows, positions = normal(seed, 5, d_k).to(dtype), torch.tensor([4, 0, 2, 2, 61])

@@ -237,6 +237,65 @@ def test_rotary_gets_the_last_positions_for_fewer_queries(layer, x, context):
     assert asked == [((2, 3, 13, 2), list(range(4, 17))), ((2, 3, 17, 2), list(range(17)))]
 
 
+# shared keys and values
+
+
+@pytest.mark.parametrize("n_kv_heads", [8, 4, 2, 1])
+def test_parameters_with_shared_keys(n_kv_heads):
+    """`W_Q` and `W_O` stay; `W_K` and `W_V` shrink with their heads."""
+    layer = MultiHeadAttention(512, 8, n_kv_heads=n_kv_heads, bias=False)
+    assert layer.W_K.weight.shape == layer.W_V.weight.shape == (64 * n_kv_heads, 512)
+    count = sum(p.numel() for p in layer.parameters())
+    assert count == 2 * 512**2 + 2 * 512 * 64 * n_kv_heads
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_neighbours_share_and_not_every_other_head(fused, x):
+    """Of four heads, 0 and 1 read the values of the first, 2 and 3 those of the second."""
+    layer = MultiHeadAttention(7, 4, d_k=2, d_v=3, n_kv_heads=2, fused=fused).double()
+    torch.nn.init.zeros_(layer.W_V.weight)
+    with torch.no_grad():
+        layer.W_V.bias.copy_(torch.tensor([1.0, 1.0, 1.0, 2.0, 2.0, 2.0]))
+    heads = seen_by(layer.heads)
+    layer(x)
+    expected = torch.tensor([1.0, 1.0, 2.0, 2.0], dtype=torch.float64).view(4, 1, 1)
+    assert_close(heads[0], expected.expand(2, 4, 13, 3))
+
+
+def test_normalised_queries_and_keys_have_a_gain_each(x):
+    layer = MultiHeadAttention(7, 7, d_k=5, d_v=3, qk_norm=True, fused=False).double()
+    assert layer.query_norm.weight.shape == layer.key_norm.weight.shape == (5,)
+    weights = seen_by(layer.weights)
+    layer(x)
+    with torch.no_grad():  # longer queries are no sharper ones
+        layer.W_Q.weight.mul_(1e6)
+        layer.W_Q.bias.mul_(1e6)
+        layer(x)
+        assert_close(weights[1], weights[0], rtol=1e-3, atol=1e-4)
+        layer.key_norm.weight.mul_(0.0)
+        layer(x)
+    assert_close(weights[2], torch.full_like(weights[2], 1 / 13))
+
+
+def test_normalised_queries_under_autocast(x):
+    layer = MultiHeadAttention(7, 7, d_k=5, d_v=3, qk_norm=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = layer(x.float())
+    assert_close(out.float(), layer(x.float()), rtol=0.05, atol=0.02)
+
+
+def test_places_are_handed_to_rotary(layer, x, context):
+    asked = []
+
+    def rotary(rows, *, positions):
+        asked.append(positions.tolist())
+        return rows
+
+    places = torch.stack([torch.arange(17), torch.arange(17) + 3])
+    layer(x, context, rotary=rotary, positions=places)
+    assert asked == [places[:, 4:].tolist(), places.tolist()]
+
+
 # bad input
 
 
@@ -250,6 +309,12 @@ def test_rotary_gets_the_last_positions_for_fewer_queries(layer, x, context):
         ((7, 2), {"d_k": 0, "d_v": 1}, "d_k must be an integer of at least 1; got d_k=0"),
         ((7, 2), {"d_k": 1, "d_v": 0}, "d_v must be an integer of at least 1; got d_v=0"),
         ((6, 2), {"d_context": 0}, "d_context must be an integer of at least 1; got d_context=0"),
+        (
+            (6, 2),
+            {"n_kv_heads": 0},
+            "n_kv_heads must be an integer of at least 1; got n_kv_heads=0",
+        ),
+        ((6, 6), {"n_kv_heads": 4}, "n_kv_heads must divide n_heads; got n_heads=6, n_kv_heads=4"),
         ((6, 2), {"dropout": 1.0}, "dropout must be at least 0 and less than 1; got dropout=1.0"),
         ((6, 2), {"dropout": -0.1}, "dropout must be at least 0"),
         ((6, 2), {"dropout": math.nan}, "dropout must be at least 0"),

@@ -511,6 +511,12 @@ def test_a_width_is_an_integer(d_model):
             torch.arange(3)[None],
             r"each row; got positions=\(1, 3\), rows=\(3, 4",
         ),
+        (
+            torch.zeros(2, 5, 3, 4),
+            torch.zeros(5, 3).long(),
+            r"each row; got positions=\(5, 3\), rows=\(2, 5, 3",
+        ),
+        (torch.zeros(3, 4), torch.tensor(3), r"each row; got positions=\(\), rows=\(3, 4"),
         (torch.zeros(3, 4), torch.tensor([0, -1, 2]), "at least 0; got smallest=-1"),
     ],
 )
