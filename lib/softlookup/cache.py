@@ -95,6 +95,8 @@ class LayerCache:
                 fits = old.shape[:-2] == new.shape[:-2] and old.shape[-1] == new.shape[-1]
                 rule = f"a new {name} must have the shape of those in the cache, but for the slots"
                 require(fits, rule, new=new, kept=old)
+            if not key.shape[-2]:
+                return self.key, self.value  # nothing new, nothing to copy
             key, value = torch.cat((self.key, key), -2), torch.cat((self.value, value), -2)
         self.key, self.value = key, value
         return key, value

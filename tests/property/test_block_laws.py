@@ -12,7 +12,12 @@ from softlookup.blocks import DecoderBlock, EncoderBlock
 from softlookup.feedforward import ACTIVATIONS, FeedForward, GatedFeedForward
 from softlookup.masks import causal_mask, padding_mask
 from softlookup.normalization import layer_norm, rms_norm
-from softlookup.transformer import Transformer, TransformerConfig, parameter_counts
+from softlookup.transformer import (
+    DecoderState,
+    Transformer,
+    TransformerConfig,
+    parameter_counts,
+)
 
 sizes = st.integers(1, 7)
 seeds = st.integers(0, 2**32 - 1)
@@ -243,6 +248,29 @@ def test_scores_know_nothing_of_later_targets(build, place, seed):
     filled = model(source, [3, 2], target, [place, 5])
     assert_close(filled[0, :place], scores[0, :place], **EXACT)
     assert_close(filled[1], scores[1], **EXACT)
+
+
+@settings(max_examples=40)
+@given(models(), lengths, st.lists(st.integers(0, 2), max_size=4), ANYTHING, seeds)
+def test_steps_with_the_caches_give_the_rows_of_the_whole(build, lengths, index, content, seed):
+    """From a ragged batch whose filler is broken; and a state's rows go on as those texts would."""
+    model = build()
+    source = texts(model, len(lengths), max(lengths) + 2, 0, seed)
+    target = texts(model, len(lengths), 5, 1, seed)
+    expected = model(source, lengths, target)
+    index = torch.tensor([i % len(lengths) for i in index], dtype=torch.int64)
+    real = torch.arange(source.shape[1]) < torch.tensor(lengths).unsqueeze(-1)
+    model.encoder_norm.register_forward_hook(
+        lambda module, args, rows: rows.masked_fill(~real.unsqueeze(-1), content)
+    )
+    state = model.start(source, lengths)
+    for t in range(2):
+        scores, state = model.step(target[:, t], state)
+        assert_close(scores, expected[:, t], **EXACT)
+    state = DecoderState(state.written.rows(index), state.context.rows(index), state.mask[index])
+    for t in range(2, 5):
+        scores, state = model.step(target[index, t], state)
+        assert_close(scores, expected[index, t], **EXACT)
 
 
 @settings(max_examples=60)

@@ -325,7 +325,33 @@ def test_steps_give_the_rows_of_the_whole(source, target):
     for t in range(5):
         scores, state = model.step(target[:, t], state)
         assert_close(scores, whole[:, t])
-    assert state.ids.equal(target)
+        assert state.written.lengths.tolist() == [t + 1] * 3
+    assert state.context.lengths.tolist() == LENGTHS
+
+
+def test_a_step_projects_one_token_and_nothing_of_the_source(source, target):
+    """`encoder-decoder-attention`: the source's keys and values are made once, by `start`."""
+    model, seen = built().eval(), []
+    for block in model.decoder:
+        for name in ("self_attention", "cross_attention"):
+            for w in (getattr(block, name).layer.W_K, getattr(block, name).layer.W_V):
+                w.register_forward_hook(lambda m, args, out: seen.append(out.shape[-2]))
+    state = model.start(source, LENGTHS)
+    assert seen == [7] * 6
+    for t in range(3):
+        seen.clear()
+        _, state = model.step(target[:, t], state)
+        assert seen == [1, 1, 0, 0] * 3
+
+
+def test_a_step_leaves_the_state_before_as_it_was(source, target):
+    model = built().eval()
+    _, state = model.step(target[:, 0], model.start(source, LENGTHS))
+    first, _ = model.step(target[:, 1], state)
+    model.step(target[:, 2], state)
+    again, after = model.step(target[:, 1], state)
+    assert again.equal(first)
+    assert (state.written.n_slots, after.written.n_slots) == (1, 2)
 
 
 def test_greedy_and_beam_search_write_with_it(source):
@@ -419,13 +445,13 @@ def test_an_id_outside_the_vocabulary(source, target, wrong):
     model = Transformer(replace(SMALL, tie="output", target_vocab_size=17))
     bad = source.clone()
     bad[1, 2] = wrong
-    with pytest.raises(ValueError, match=f"ids must be tokens from 0 to 12; got .*={wrong}"):
+    with pytest.raises(ValueError, match=f"ids must be from 0 to 12; got .*={wrong}"):
         model(bad, LENGTHS, target)
     bad = target.clone()
     bad[2, 1] = wrong = {-1: -1, 13: 17}[wrong]
-    with pytest.raises(ValueError, match=f"ids must be tokens from 0 to 16; got .*={wrong}"):
+    with pytest.raises(ValueError, match=f"ids must be from 0 to 16; got .*={wrong}"):
         model(source, LENGTHS, bad)
-    with pytest.raises(ValueError, match="ids must be tokens from 0 to 16"):
+    with pytest.raises(ValueError, match="ids must be from 0 to 16"):
         model.step(bad[:, 1], model.start(source, LENGTHS))
 
 

@@ -10,8 +10,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from softlookup.blocks import DecoderBlock, EncoderBlock, make_norm
-from softlookup.checks import require
+from softlookup.cache import KeyValueCache
+from softlookup.checks import require, require_ids
 from softlookup.masks import causal_mask, padding_mask
+from softlookup.ops import without_unread
 from softlookup.positions import sinusoidal
 from softlookup.transformer.configuration import TransformerConfig
 
@@ -38,19 +40,21 @@ class DecoderState(NamedTuple):
     """What a step of the decoder needs beside the token before it.
 
     Attributes:
-        ids: The tokens so far, one row per text.
-        context: What the encoder made of the source.
+        written: Keys and values of the target so far; they grow with each step.
+        context: Those of the source, which every step reads again.
         mask: True where the context may be read.
 
     Chapter: transformer#writing
 
     Example:
-        >>> DecoderState(torch.zeros(2, 0), torch.zeros(2, 3, 4), padding_mask([3, 1], 3)).ids.shape
-        torch.Size([2, 0])
+        >>> config = TransformerConfig(11, d_model=4, n_heads=2, d_ff=7)
+        >>> state = Transformer(config).start(torch.tensor([[3, 1, 6], [2, 5, 5]]), [3, 1])
+        >>> state.written.n_slots, state.context.n_slots, state.mask.shape
+        (0, 3, torch.Size([2, 1, 3]))
     """
 
-    ids: Tensor
-    context: Tensor
+    written: KeyValueCache
+    context: KeyValueCache
     mask: Tensor
 
 
@@ -154,8 +158,7 @@ class Transformer(nn.Module):
         mask = mask if lengths is None else mask & _padding(lengths, target)
         for block in self.decoder:
             x = block(x, context, mask, context_mask)
-        output = self.embedding if self.unembedding is None else self.unembedding
-        return F.linear(self.decoder_norm(x), output.weight)
+        return self._scores(x)
 
     def forward(
         self,
@@ -196,35 +199,55 @@ class Transformer(nn.Module):
         Raises:
             ValueError: As in ``encode``.
         """
-        encoded = self.encode(source, lengths)
-        return DecoderState(source.new_empty(len(source), 0), encoded.context, encoded.mask)
+        encoded, n_layers = self.encode(source, lengths), self.config.n_decoder_layers
+        state = DecoderState(KeyValueCache(n_layers), KeyValueCache(n_layers), encoded.mask)
+        n_real = encoded.mask.sum(dim=-1).squeeze(-1)
+        state.written.begin(torch.zeros_like(n_real), 0)
+        state.context.begin(n_real, source.shape[-1])
+        context = without_unread(encoded.context, encoded.mask)
+        for block, layer in zip(self.decoder, state.context.layers, strict=True):
+            layer.extend(*block.cross_attention.layer.keys_and_values(context))
+        return state
 
     def step(
         self, ids: Int[Tensor, "batch"], state: DecoderState
     ) -> tuple[Float[Tensor, "batch vocab"], DecoderState]:
         """One more token each: the scores of the next; what ``greedy`` and ``beam_search`` call.
 
-        All tokens so far go through the decoder again.
+        One token goes through the decoder. Keys and values of the tokens before it, and of the
+        source, are in the state.
 
         Args:
             ids: The token before, one per text.
-            state: The state before.
+            state: The state before. It stays as it is, so that a text can go on in many ways.
 
         Returns:
             A score for each target token, and the state after.
 
         Raises:
-            ValueError: An id is no token.
+            ValueError: An id is no token, or there is not one for each text.
         """
-        tokens = torch.cat((state.ids, ids.unsqueeze(-1)), dim=-1)
-        scores = self.decode(tokens, state.context, state.mask)
-        return scores[:, -1], state._replace(ids=tokens)
+        ids, written = ids.unsqueeze(-1), state.written.copy()
+        x = self.target_rows(self._rows(ids, self.embedding, start=written.n_slots))
+        written.begin(torch.ones_like(ids[:, 0]), 1)
+        nothing = x[:, :0]  # of the source there is nothing to project any more
+        layers = zip(self.decoder, written.layers, state.context.layers, strict=True)
+        for block, own, other in layers:
+            x = block(x, nothing, None, state.mask, cache=own, context_cache=other)
+        return self._scores(x)[:, -1], state._replace(written=written)
 
-    def _rows(self, ids: Tensor, table: nn.Embedding) -> Tensor:
+    def _scores(self, x: Tensor) -> Tensor:
+        output = self.embedding if self.unembedding is None else self.unembedding
+        return F.linear(self.decoder_norm(x), output.weight)
+
+    def _rows(self, ids: Tensor, table: nn.Embedding, start: int = 0) -> Tensor:
         """Embedding and position of each token, in one row."""
-        _require_ids(table.num_embeddings, ids)
+        is_matrix = ids.ndim == 2 and ids.shape[-1] >= 1
+        require(is_matrix, "ids must be one row of at least one token per text", ids=ids)
+        require_ids(table.num_embeddings, ids=ids)
         d_model, weight = self.config.d_model, table.weight
-        codes = sinusoidal(ids.shape[-1], d_model, dtype=weight.dtype).to(weight.device)
+        codes = sinusoidal(ids.shape[-1], d_model, start=start, dtype=weight.dtype)
+        codes = codes.to(weight.device)
         return self.dropout(table(ids) * math.sqrt(d_model) + codes)
 
     def _start(self) -> None:
@@ -248,13 +271,3 @@ def _padding(lengths: Tensor | Sequence[int], ids: Tensor) -> Tensor:
     rule = "there must be one length for each text"
     require(len(lengths) == len(ids), rule, n_lengths=len(lengths), ids=ids)
     return padding_mask(torch.as_tensor(lengths).cpu(), ids.shape[-1]).to(ids.device)
-
-
-def _require_ids(vocab_size: int, ids: Tensor) -> None:
-    is_matrix = ids.ndim == 2 and ids.shape[-1] >= 1
-    require(is_matrix, "ids must be one row of at least one token per text", ids=ids)
-    is_integer = not (ids.is_floating_point() or ids.dtype == torch.bool)
-    require(is_integer, "ids must be integers", dtype=ids.dtype)
-    smallest, largest = (ids.min().item(), ids.max().item()) if ids.numel() else (0, 0)
-    rule = f"ids must be tokens from 0 to {vocab_size - 1}"
-    require(smallest >= 0 and largest < vocab_size, rule, smallest=smallest, largest=largest)
