@@ -10,8 +10,10 @@ from softlookup.show.head_mixer import HeadMixer
 from softlookup.show.information_flow import InformationFlow
 from softlookup.show.interactive import Interactive
 from softlookup.show.kernel_playground import KernelPlayground
+from softlookup.show.mask_player import MaskPlayer
 from softlookup.show.matrix_microscope import MatrixMicroscope
 from softlookup.show.next_words import NextWords
+from softlookup.show.parameter_calculator import ParameterCalculator
 from softlookup.show.patch_cutter import PatchCutter
 from softlookup.show.points import arrows, scatter_groups
 from softlookup.show.query_bars import QueryBars
@@ -19,6 +21,7 @@ from softlookup.show.referent_switch import ReferentSwitch
 from softlookup.show.rnn_stepper import RnnStepper
 from softlookup.show.rotation_dial import RotationDial
 from softlookup.show.rule_lights import RuleLights
+from softlookup.show.sampling_filters import SamplingFilters
 from softlookup.show.sentences import show_readings, show_spans
 from softlookup.show.session import setup
 from softlookup.show.shuffle_square import ShuffleSquare
@@ -40,14 +43,17 @@ __all__ = [
     "InformationFlow",
     "Interactive",
     "KernelPlayground",
+    "MaskPlayer",
     "MatrixMicroscope",
     "NextWords",
+    "ParameterCalculator",
     "PatchCutter",
     "QueryBars",
     "ReferentSwitch",
     "RnnStepper",
     "RotationDial",
     "RuleLights",
+    "SamplingFilters",
     "ShuffleSquare",
     "SimilarityPlane",
     "SinusoidExplorer",
