@@ -1,0 +1,52 @@
+// Gaps and shifts: the arithmetic of softlookup.objectives, with the chance handed in.
+
+/** Numbers from 0 to 1 that a seed determines (mulberry32). */
+export function random(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** What happens to a token: two numbers from 0 to 1 decide whether it is chosen, and its fate. */
+export function fate(u, v, {share, hidden, replaced}) {
+  if (!(u < share)) return "free";
+  if (v < hidden) return "hidden";
+  return v < hidden + replaced ? "replaced" : "kept";
+}
+
+/** A text with gaps: for each word its fate and what the model reads; draws are triples. */
+export function corrupted(words, draws, shares, vocabulary, mask) {
+  return words.map((word, i) => {
+    const [u, v, which] = draws[i];
+    const kind = fate(u, v, shares);
+    const other = vocabulary[Math.min(Math.floor(which * vocabulary.length), vocabulary.length - 1)];
+    return {kind, reads: kind === "hidden" ? mask : kind === "replaced" ? other : word};
+  });
+}
+
+/** Which share of all tokens each fate has in the long run. */
+export function expectedShares({share, hidden, replaced}) {
+  return {free: 1 - share, hidden: share * hidden, replaced: share * replaced,
+    kept: share * (1 - hidden - replaced)};
+}
+
+/** What each word should say: the word `shift` places on, or null past the end. */
+export function targets(words, shift) {
+  return words.map((_, i) => words[i + shift] ?? null);
+}
+
+/** Which words word i may read: all, or those up to itself. */
+export function visible(i, n, causal) {
+  return Array.from({length: n}, (_, j) => !causal || j <= i);
+}
+
+/** How many of the answers stand in front of the word that must give them. */
+export function leaks(n, shift, causal) {
+  let seen = 0;
+  for (let i = 0; i + shift < n; i += 1) seen += visible(i, n, causal)[i + shift];
+  return seen;
+}

@@ -1,0 +1,213 @@
+"""Sampling filters, moved in Chromium as a reader would: the weights are the library's."""
+
+import json
+import math
+
+import pytest
+import torch
+from conftest import DARK, LIGHT
+from site_checks import axe_faults, scroll_faults
+
+from softlookup.decoding import min_p_filter, sampling_weights, top_k_filter, top_p_filter
+from softlookup.ops import entropy
+from softlookup.show import SamplingFilters
+
+PROMPTS = ["The value of the expr", "An object that is <b>not</b>", "x"]
+TOKENS = ["<i>", " ", *[f"t{i}" for i in range(2, 23)]]
+SCORES = 2 * torch.randn(3, 23, dtype=torch.float64, generator=torch.Generator().manual_seed(7))
+KS = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, None]
+
+
+@pytest.fixture(scope="module")
+def maths(functions_of):
+    return functions_of("sampling_filters_maths.js")
+
+
+@pytest.fixture
+def open_figure(open_figures):
+    def open_page(**options):
+        figure = SamplingFilters(PROMPTS, SCORES, TOKENS)
+        return open_figures(figure, ready=".sf-row", **options)
+
+    return open_page
+
+
+def rounded(row):
+    return torch.tensor([float(f"{score:.6g}") for score in row.tolist()], dtype=torch.float64)
+
+
+# The arithmetic
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.7, 1.0, 2.0])
+@pytest.mark.parametrize(
+    ("k", "p", "least"),
+    [(None, None, None), (5, None, None), (None, 0.6, None), (None, None, 0.15), (8, 0.9, 0.02),
+     (1, 0.01, 1.0), (23, 1.0, None), (30, 0.999, 0.001)],
+)  # fmt: skip
+def test_weights_are_the_librarys(maths, temperature, k, p, least):
+    setting = {"temperature": temperature, "k": k, "p": p, "least": least}
+    for row in SCORES:
+        found = maths("return maths.samplingWeights(...data)", [row.tolist(), setting])
+        expected = sampling_weights(row, temperature=temperature, top_k=k, top_p=p, min_p=least)
+        torch.testing.assert_close(torch.tensor(found, dtype=torch.float64), expected)
+        assert [weight == 0 for weight in found] == (expected == 0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "cut", "limits"),
+    [("topK", top_k_filter, [1, 3, 22, 40]), ("topP", top_p_filter, [0.01, 0.5, 0.93, 1.0]),
+     ("minP", min_p_filter, [0.001, 0.1, 1.0])],
+)  # fmt: skip
+def test_each_filter_is_the_librarys(maths, name, cut, limits):
+    equal = torch.tensor([1.0, 2.0, 2.0, 0.5, 2.0, 1.0], dtype=torch.float64)
+    for row in [*SCORES, equal]:
+        for limit in limits:
+            found = maths(f"return maths.{name}(...data)", [row.tolist(), limit])
+            assert found == (cut(row, limit) > -math.inf).tolist()
+
+
+def test_uncertainty_is_in_bits(maths):
+    for row in SCORES.softmax(dim=-1):
+        found = maths("return maths.bits(data)", row.tolist())
+        assert found == pytest.approx(entropy(row).item() / math.log(2))
+    assert maths("return maths.bits([0, 1, 0])") == 0
+
+
+def test_draws_come_as_often_as_they_are_probable(maths):
+    code = """const next = maths.random(3);
+        return Array.from({length: 20000}, () => maths.drawn(data, next()))"""
+    p = [0.0, 0.5, 0.0, 0.2, 0.3, 0.0]
+    ids = maths(code, p)
+    for id_, probability in enumerate(p):
+        spread = 4 * (probability * (1 - probability) / 20_000) ** 0.5
+        assert abs(ids.count(id_) / 20_000 - probability) <= spread
+
+
+# What the page shows
+
+
+def assert_shows(page, prompt=0, *, temperature=1.0, k=None, p=None, least=None):
+    row = rounded(SCORES[prompt])
+    plain = row.softmax(dim=-1)
+    now = sampling_weights(row, temperature=temperature, top_k=k, top_p=p, min_p=least)
+    order = row.argsort(descending=True).tolist()
+    rows = page.locator(".sf-row").all()
+    assert len(rows) == 12
+    largest = max(plain.max().item(), now.max().item())
+    for id_, line in zip(order, rows, strict=False):
+        assert line.locator(".sf-token").inner_text() == TOKENS[id_]
+        shown = line.locator(".sf-value").inner_text().split(" · ")[0]
+        cut = f"cut ({plain[id_]:.3f})"
+        assert shown == (cut if now[id_] == 0 else f"{now[id_]:.3f}")
+        assert ("sf-cut" in line.get_attribute("class")) == (now[id_] == 0).item()
+        for part, weights in ("before", plain), ("now", now):
+            width = line.locator(f".sf-{part}").evaluate("(node) => parseFloat(node.style.width)")
+            assert width == pytest.approx(100 * weights[id_].item() / largest, abs=1e-3)
+    left = now > 0
+    said = page.inner_text(".sf-live")
+    assert said.startswith(f"{left.sum()} of 23 tokens left; the model gave them "
+                           f"{plain[left].sum():.3f}.")  # fmt: skip
+    bits = [entropy(weights).item() / math.log(2) for weights in (plain, now)]
+    assert f"{bits[0]:.2f} bits before, {bits[1]:.2f} now." in said
+    tail = order[12:]
+    rest = page.inner_text(".sf-rest")
+    assert rest.startswith(f"The other 11: {plain[tail].sum():.3f} before, {now[tail].sum():.3f} "
+                           f"now; {(now[tail] > 0).sum()} of them left")  # fmt: skip
+
+
+def test_at_first_all_is_as_the_model_said(open_figure):
+    page = open_figure()
+    assert_shows(page)
+    assert page.inner_text(".sf-quote") == "The value of the expr …"
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.6, 2.0])
+@pytest.mark.parametrize(
+    ("k", "p", "least"), [(None, None, None), (6, None, None), (None, 0.7, None),
+                          (None, None, 0.12), (10, 0.9, 0.05)],
+)  # fmt: skip
+def test_every_slider(open_figure, temperature, k, p, least):
+    page = open_figure()
+    page.locator('input[name="temperature"]').fill(str(round(100 * temperature)))
+    page.locator('input[name="k"]').fill(str(KS.index(k)))
+    page.locator('input[name="p"]').fill(str(100 if p is None else round(100 * p)))
+    page.locator('input[name="least"]').fill(str(0 if least is None else round(100 * least)))
+    setting = {"temperature": temperature, "k": k, "p": p, "least": least}
+    assert_shows(page, **setting)
+    words = [f"{temperature:.2f}", *("off" if value is None else str(value) if name == "k"
+             else f"{value:.2f}" for name, value in list(setting.items())[1:])]  # fmt: skip
+    assert page.locator(".sf-number").all_inner_texts() == words
+    values = page.locator(".sf-slider").evaluate_all("(all) => all.map((i) => i.ariaValueText)")
+    assert values == words
+    page.locator('label.sl-choice:has(input[name="prompt"])').nth(1).click()
+    assert_shows(page, 1, **setting)
+    page.locator(".sf-reset").click()
+    assert_shows(page, 1, temperature=temperature)
+
+
+def test_draws_are_counted_and_forgotten(open_figure):
+    page = open_figure()
+    page.locator('input[name="k"]').fill(str(KS.index(4)))
+    page.locator(".sf-draw").click()
+    values = page.locator(".sf-value").all_inner_texts()
+    times = [int(value.split(" · ")[1].rstrip("×")) for value in values if "·" in value]
+    assert len(times) == 4
+    assert sum(times) == 100
+    page.locator('input[name="temperature"]').fill("50")
+    assert not any("×" in value for value in page.locator(".sf-value").all_inner_texts())
+    page.locator('input[name="k"]').fill("12")
+    page.locator('input[name="temperature"]').fill("200")
+    page.locator(".sf-draw").click()
+    rest = page.inner_text(".sf-rest")
+    tail = int(rest.split("drawn ")[1].split("×")[0])
+    values = page.locator(".sf-value").all_inner_texts()
+    assert tail + sum(int(value.split(" · ")[1].rstrip("×")) for value in values) == 100
+
+
+def test_the_keyboard_moves_a_slider(open_figure):
+    page = open_figure()
+    page.locator('input[name="p"]').focus()
+    for _ in range(20):
+        page.keyboard.press("ArrowLeft")
+    assert_shows(page, p=0.8)
+    page.locator('input[name="prompt"]').first.focus()
+    page.keyboard.press("ArrowRight")
+    assert_shows(page, 1, p=0.8)
+
+
+def test_two_on_one_page_do_not_meddle(open_figures):
+    figures = [SamplingFilters(PROMPTS, SCORES, TOKENS, name=name) for name in ("fig-a", "fig-b")]
+    page = open_figures(*figures, ready="#fig-b .sf-row")
+    page.locator('#fig-b input[name="k"]').fill("0")
+    page.locator('#fig-b input[name="prompt"]').nth(2).check(force=True)
+    assert page.inner_text("#fig-b .sf-live").startswith("1 of 23 tokens left")
+    assert page.inner_text("#fig-a .sf-live").startswith("23 of 23 tokens left")
+    assert page.inner_text("#fig-a .sf-quote") == "The value of the expr …"
+
+
+@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_accessible_and_within_the_page(open_figure, style, width):
+    page = open_figure(style=style, width=width)
+    page.locator('input[name="p"]').fill("70")
+    page.locator(".sf-draw").click()
+    assert axe_faults(page) == []
+    assert scroll_faults(page) == []
+    boxes = [box.bounding_box() for box in page.locator("button, .sl-choice, .sf-slider").all()]
+    assert min(box["height"] for box in boxes) >= 24
+    assert max(box["x"] + box["width"] for box in boxes) <= width
+
+
+def test_it_holds_still_when_asked_to(open_figure):
+    page = open_figure(reduced_motion="reduce")
+    fill = page.locator(".sf-now").first
+    assert fill.evaluate("(node) => getComputedStyle(node).transitionDuration") == "0s"
+
+
+def test_the_html_is_small():
+    figure = SamplingFilters(
+        ["a" * 20] * 6, torch.randn(6, 1000), [f"token {i}" for i in range(1000)]
+    )
+    assert len(figure.html().encode()) < 200_000
+    assert len(json.loads(figure.data)["scores"]) == 6
