@@ -10,6 +10,8 @@ from softlookup.checks import require
 from softlookup.merges import BYTES, Pair
 from softlookup.splitting import GPT2_PATTERN
 
+END_OF_TEXT = "<|endoftext|>"
+
 
 def byte_characters() -> list[str]:
     """The visible character that stands for each byte in GPT-2's files.
@@ -40,15 +42,15 @@ class GPT2Tokenizer:
 
     Args:
         vocabulary: The id of each token, written in ``byte_characters``; ids from 0 on, each once.
-            A name that is neither a byte nor a merge is a special token.
         merges: Pairs of such tokens, in the order in which they were learned.
+        special_tokens: Names in the vocabulary that are neither a byte nor a merge.
 
     Attributes:
         special_tokens: The id of each special token, by its name.
 
     Raises:
-        ValueError: The ids are not 0, 1, 2, ... in some order, a byte or a merged token is missing
-            from the vocabulary, or a merge is no pair of earlier tokens.
+        ValueError: The ids are not 0, 1, 2, ... in some order, the vocabulary is not made of the
+            bytes, the merges and the special tokens, or a merge is no pair of earlier tokens.
 
     Source: Radford et al. 2019, section 2.2. Chapter: tokenization#byte-pair-encoding.
 
@@ -62,17 +64,23 @@ class GPT2Tokenizer:
         {'<|endoftext|>': 258}
     """
 
-    def __init__(self, vocabulary: Mapping[str, int], merges: Iterable[tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        vocabulary: Mapping[str, int],
+        merges: Iterable[tuple[str, str]],
+        special_tokens: Iterable[str] = (END_OF_TEXT,),
+    ) -> None:
         _require_numbers(vocabulary)
-        characters = byte_characters()
-        own = {character: byte for byte, character in enumerate(characters)}
+        own = {character: byte for byte, character in enumerate(byte_characters())}
         pairs = [_own_pair(k, pair, own) for k, pair in enumerate(merges)]
-        missing = [token for token in own if token not in vocabulary]
-        rule = "the vocabulary must have an id for each byte and each merge"
-        require(not missing, rule, missing=missing[:5])
-        special = sorted(vocabulary.keys() - own.keys(), key=vocabulary.__getitem__)
+        special = list(special_tokens)
         self._inner = BytePairTokenizer(pairs, pattern=GPT2_PATTERN, special_tokens=special)
-        self._published = [vocabulary[token] for token in [*own, *special]]
+        tokens = [*own, *special]
+        missing = [token for token in tokens if token not in vocabulary]
+        extra = sorted(vocabulary.keys() - set(tokens))
+        rule = "the vocabulary must hold the bytes, the merges and the special tokens, nothing else"
+        require(not (missing or extra), rule, missing=missing[:5], extra=extra[:5])
+        self._published = [vocabulary[token] for token in tokens]
         self._own = {id_: i for i, id_ in enumerate(self._published)}
         self.special_tokens = {name: vocabulary[name] for name in special}
 
@@ -94,10 +102,9 @@ class GPT2Tokenizer:
         """
         ids = _json(Path(vocabulary))
         require(isinstance(ids, dict), f"{Path(vocabulary).name} must hold names and ids")
-        lines = Path(merges).read_text(encoding="utf-8").splitlines()
-        first = lines[0] if lines else ""
+        lines = Path(merges).read_text(encoding="utf-8").split("\n")
         rule = f"{Path(merges).name} must begin with its version"
-        require(first.startswith("#version"), rule, line=first)
+        require(lines[0].startswith("#version"), rule, line=lines[0])
         pairs = [tuple(line.split(" ")) for line in lines[1:] if line]
         return cls(ids, pairs)
 
