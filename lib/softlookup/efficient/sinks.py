@@ -21,7 +21,7 @@ class StreamStep(NamedTuple):
         weights: One weight for each of them; they sum to 1.
         out: What the step's query reads.
 
-    Chapter: modern_attention#attention-sinks.
+    Chapter: modern_attention#sinks.
     """
 
     positions: list[int]
@@ -46,8 +46,8 @@ def streaming_mask(n: int, width: int, n_sinks: int = 0) -> Bool[Tensor, "n n"]:
         ValueError: ``n`` or ``width`` is no integer of at least 1, or ``n_sinks`` none of at
             least 0.
 
-    Source: Xiao et al. 2023, section 3.2; lecture 000, "Modern Attention".
-    Chapter: modern_attention#attention-sinks.
+    Source: Xiao et al. 2024, section 3.2; lecture 000, "Modern Attention".
+    Chapter: modern_attention#sinks.
 
     Example:
         >>> streaming_mask(5, 2, 1).int()
@@ -91,7 +91,7 @@ def stream_attention(
         ValueError: ``width`` is no integer of at least 1, ``n_sinks`` none of at least 0, or shapes
             or dtypes do not fit.
 
-    Source: Xiao et al. 2023, section 3.2. Chapter: modern_attention#attention-sinks.
+    Source: Xiao et al. 2024, section 3.2. Chapter: modern_attention#sinks.
 
     Example:
         >>> ones, value = torch.ones(4, 2), torch.tensor([[9.0], [0.0], [2.0], [4.0]])

@@ -29,6 +29,7 @@ from softlookup.show.similarity_plane import SimilarityPlane
 from softlookup.show.sinusoid_explorer import SinusoidExplorer
 from softlookup.show.source import show_source
 from softlookup.show.spectral_sliders import SpectralSliders
+from softlookup.show.streaming_simulator import StreamingSimulator
 from softlookup.show.table import format_number, show_table
 from softlookup.show.tfidf_bench import TfidfBench
 from softlookup.show.token_draw import merge_tree, token_rows
@@ -58,6 +59,7 @@ __all__ = [
     "SimilarityPlane",
     "SinusoidExplorer",
     "SpectralSliders",
+    "StreamingSimulator",
     "TfidfBench",
     "Word2VecStepper",
     "arrows",
