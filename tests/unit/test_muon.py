@@ -84,6 +84,20 @@ def test_three_steps_by_hand(generator, nesterov, shape):
         assert torch.equal(weight.grad, grad)
 
 
+def test_the_rounds_in_half_precision(generator):
+    """The weights keep their dtype; only the rounds are rounded."""
+    start, grad = torch.randn(2, 5, 7, generator=generator)
+    steps = {}
+    for precision in (None, torch.bfloat16):
+        weight = nn.Parameter(start.clone())
+        weight.grad = grad
+        Muon([weight], lr=0.1, precision=precision).step()
+        assert weight.dtype == torch.float32
+        steps[precision] = weight.detach()
+    assert_close(steps[torch.bfloat16], steps[None], rtol=0.0, atol=0.01)
+    assert not torch.equal(steps[torch.bfloat16], steps[None])
+
+
 def test_matrices_of_one_shape_do_not_mix(generator):
     """They go through the rounds side by side, and give what each gives alone."""
     start = torch.randn(3, 5, 7, dtype=torch.float64, generator=generator)

@@ -51,13 +51,15 @@ def orthogonalize(
     require(x.ndim >= 2, "x must be a matrix", x=x)
     require_int(1, n_rounds=n_rounds)
     a, b, c = coefficients
-    tall = x.shape[-2] > x.shape[-1]
+    shape, tall = x.shape, x.shape[-2] > x.shape[-1]
+    x = x.reshape(-1, *shape[-2:])
     x = x.mT if tall else x  # the product of the short sides is the smaller one
     x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=torch.finfo(x.dtype).tiny)
     for _ in range(n_rounds):
         square = x @ x.mT
-        x = a * x + (b * square + c * square @ square) @ x
-    return x.mT if tall else x
+        square = torch.baddbmm(square, square, square, beta=b, alpha=c)  # b XX' + c (XX')²
+        x = torch.baddbmm(x, square, x, beta=a)
+    return (x.mT if tall else x).reshape(shape)
 
 
 class Muon(torch.optim.Optimizer):
@@ -79,6 +81,8 @@ class Muon(torch.optim.Optimizer):
         nesterov: Whether to look ahead; otherwise $G = B$.
         weight_decay: $\lambda$.
         n_rounds: As in ``orthogonalize``.
+        precision: The dtype in which matrices are made orthogonal; that of the matrix if left out.
+            Where the processor has it, bfloat16 is enough, and several times as fast.
 
     Raises:
         ValueError: A parameter is no matrix, or a number is out of range.
@@ -104,6 +108,7 @@ class Muon(torch.optim.Optimizer):
         nesterov: bool = True,
         weight_decay: float = 0.0,
         n_rounds: int = 5,
+        precision: torch.dtype | None = None,
     ) -> None:
         is_rate = 0 <= lr < float("inf")
         require(is_rate, "lr must be finite and not negative", lr=lr)
@@ -111,6 +116,7 @@ class Muon(torch.optim.Optimizer):
         is_decay = 0 <= weight_decay < float("inf")
         require(is_decay, "weight_decay must be finite and not negative", weight_decay=weight_decay)
         require_int(1, n_rounds=n_rounds)
+        self.precision = precision
         options = {"momentum": momentum, "nesterov": nesterov, "weight_decay": weight_decay}
         super().__init__(params, {"lr": lr, **options, "n_rounds": n_rounds})
 
@@ -155,8 +161,9 @@ class Muon(torch.optim.Optimizer):
     def _step(self, matrices: list[nn.Parameter], stretch: float, group: dict) -> None:
         """The step of matrices of one shape: their rounds are computed side by side."""
         ahead = torch.stack([self._momentum(matrix, group) for matrix in matrices])
+        ahead = ahead.to(self.precision or ahead.dtype)
         changes = orthogonalize(ahead, n_rounds=group["n_rounds"])
-        for matrix, change in zip(matrices, changes, strict=True):
+        for matrix, change in zip(matrices, changes.to(matrices[0].dtype), strict=True):
             matrix.mul_(1 - group["lr"] * group["weight_decay"])
             matrix.sub_(change, alpha=group["lr"] * stretch)
 
