@@ -12,13 +12,13 @@ _PARTS = ("embedding", "rows", "blocks", "norm", "unembedding")
 
 
 def residual_stream(
-    model: nn.Module, ids: Int[Tensor, "*batch n"]
-) -> Float[Tensor, "streams *batch n d_model"]:
+    model: nn.Module, ids: Int[Tensor, "batch n"]
+) -> Float[Tensor, "streams batch n d_model"]:
     r"""The rows of a decoder-only model before its first block and after each.
 
     Args:
         model: A ``GPT``: its probes ``rows`` and ``blocks.0.feed_forward.stream`` are read.
-        ids: The tokens of one text, or of several.
+        ids: One text per row.
 
     Returns:
         $L + 1$ times the rows of all tokens: the embeddings, then what each block leaves.
@@ -43,8 +43,8 @@ def residual_stream(
 
 
 def logit_lens(
-    model: nn.Module, ids: Int[Tensor, "*batch n"]
-) -> Float[Tensor, "streams *batch n vocab"]:
+    model: nn.Module, ids: Int[Tensor, "batch n"]
+) -> Float[Tensor, "streams batch n vocab"]:
     r"""Read the residual stream after each layer as if it were the last one.
 
     The model turns its last rows into scores by its norm and its unembedding, $\mathrm{norm}(x)
@@ -53,7 +53,7 @@ def logit_lens(
 
     Args:
         model: A ``GPT``.
-        ids: The tokens of one text, or of several.
+        ids: One text per row.
 
     Returns:
         $L + 1$ times the scores of the next token at each place; the last are the model's own.
@@ -71,8 +71,6 @@ def logit_lens(
         >>> torch.allclose(logit_lens(model, ids)[-1], model(ids), atol=1e-6)
         True
     """
-    rows = residual_stream(model, ids)
-    rows = rows if model.norm is None else model.norm(rows)
-    if model.unembedding is None:
-        return F.linear(rows, model.embedding.weight)
-    return model.unembedding(rows)
+    rows = model.norm(residual_stream(model, ids))
+    table = model.embedding if model.unembedding is None else model.unembedding
+    return F.linear(rows, table.weight)
