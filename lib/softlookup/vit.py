@@ -183,7 +183,7 @@ class ViT(nn.Module):
             One row per token: first the class token's, then one a patch, in the order of reading.
 
         Raises:
-            ValueError: The images are not of the config's size, or not of the model's dtype.
+            ValueError: There is no image, or the size or the dtype does not fit.
         """
         x = self.patch_embedding(self._patches(images))
         token = self.class_token.expand(len(x), 1, -1)
@@ -219,7 +219,8 @@ class ViT(nn.Module):
         dtype = self.patch_embedding.weight.dtype
         rule = f"images must have the model's dtype {dtype}"
         require(images.dtype == dtype, rule, dtype=images.dtype)
-        return torch.vmap(lambda image: patchify(image, self.config.patch_size))(images)
+        rows = patchify(images.flatten(0, 1), self.config.patch_size)  # images are but channels
+        return rows.unflatten(-1, (len(images), -1)).transpose(0, 1)
 
     def _start(self) -> None:
         """Where training begins: as in the authors' code, all classes score 0."""
