@@ -1,5 +1,6 @@
 """What a chapter shows: figures, tables, the library's source, figures that answer."""
 
+from softlookup.show.attention_atlas import AttentionAtlas
 from softlookup.show.book_map import show_book_map
 from softlookup.show.bpe_player import BpePlayer
 from softlookup.show.cost_sliders import CostSliders
@@ -37,6 +38,7 @@ from softlookup.show.word2vec_stepper import Word2VecStepper
 from softlookup.show.word_map import word_map
 
 __all__ = [
+    "AttentionAtlas",
     "BpePlayer",
     "CostSliders",
     "DecoderSteps",
