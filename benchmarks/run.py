@@ -15,6 +15,7 @@ from pathlib import Path
 
 import torch
 from attention import AGAINST_HEADS, GROWTH_HEADS, against_rows, growth_rows
+from generation import GENERATION_HEADS, generation_rows
 from memory import high_water
 from ngram import HEADS as NGRAM_HEADS
 from ngram import ngram_rows
@@ -158,11 +159,12 @@ def main() -> None:
     counted = table(NGRAM_HEADS, ngram_rows())
     growth = table(GROWTH_HEADS, growth_rows())
     many_heads = table(AGAINST_HEADS, against_rows())
+    generation = table(GENERATION_HEADS, generation_rows())
     stamp = (
         f"Measured on {datetime.date.today():%d %B %Y}: {machine()}, PyTorch {torch.__version__}."
     )
     parts = [stamp, first, second, third, fourth, recurrent, against, counted, growth]
-    PAGE.write_text("\n\n".join([*parts, many_heads]) + "\n", encoding="utf-8")
+    PAGE.write_text("\n\n".join([*parts, many_heads, generation]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,14 +17,19 @@ def seconds(functions: list[Callable[[], object]], budget: float = 1.0) -> list[
     return [statistics.median(kept[1:]) for kept in times]  # the first call warms up
 
 
-def ratio(first: Callable[[], object], second: Callable[[], object], budget: float = 2.0) -> float:
+def ratio(
+    first: Callable[[], object],
+    second: Callable[[], object],
+    budget: float = 2.0,
+    least: int = 12,
+) -> float:
     """The median, over pairs of calls side by side, of the first's time over the second's.
 
     Which of the two goes first changes from pair to pair, so that neither always finds the caches
     as the other left them. Processor time is measured: what other programs take does not count.
     """
     ratios, end = [], time.perf_counter() + budget
-    while time.perf_counter() < end or len(ratios) < 12:
+    while time.perf_counter() < end or len(ratios) < least:
         pair = [first, second] if len(ratios) % 2 else [second, first]
         spent = {}
         for function in pair:
