@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from softlookup.blocks import EncoderBlock, Sublayer
-from softlookup.checks import require, require_float
+from softlookup.checks import require, require_choice, require_float
 from softlookup.ops import unit_vectors
 
 
@@ -78,24 +78,24 @@ def ablated_streams(
     *,
     skip: bool = True,
     feed_forward: bool = True,
-    norm: bool = True,
+    norm: str | None = None,
 ) -> Float[Tensor, "depths *batch n d_model"]:
     """The tokens at every depth of a stack, with parts of all its blocks taken out.
 
     Args:
-        blocks: The stack, pre-norm or post-norm, from the bottom up.
+        blocks: The stack, from the bottom up.
         x: One row per token.
         mask: True where a token may read another, as in ``EncoderBlock``.
         skip: Whether a layer's output is added to its input; otherwise it replaces it.
         feed_forward: Whether the feed-forward layers are there, with their skips and norms.
-        norm: Whether the norms are there.
+        norm: "pre", "post" or "none", wherever the blocks have it; left out, as they have it.
 
     Returns:
-        First ``x``, then what leaves each block. With nothing taken out, these are the blocks' own
-        outputs.
+        First ``x``, then what leaves each block. With nothing taken out or moved, these are the
+        blocks' own outputs.
 
     Raises:
-        ValueError: As in ``EncoderBlock``.
+        ValueError: ``norm`` is unknown, or as in ``EncoderBlock``.
 
     Source: Dong et al. 2021, section 4; lecture 004, "Necessity of Feed Forward Nets".
     Chapter: block#do-tokens-collapse.
@@ -105,6 +105,7 @@ def ablated_streams(
         >>> ablated_streams(stack, torch.zeros(5, 6), skip=False).shape
         torch.Size([4, 5, 6])
     """
+    require_choice(("pre", "post", "none"), norm="none" if norm is None else norm)
     streams = [x]
     for block in blocks:
         x = _pass(block.self_attention, x, skip, norm, mask=mask)
@@ -114,12 +115,13 @@ def ablated_streams(
     return torch.stack(streams)
 
 
-def _pass(layer: Sublayer, x: Tensor, skip: bool, norm: bool, **options: object) -> Tensor:
+def _pass(layer: Sublayer, x: Tensor, skip: bool, norm: str | None, **options: object) -> Tensor:
     """``Sublayer.forward`` with two switches."""
-    read = layer.norm(x) if norm and layer.norm_first else x
+    norm = norm or ("pre" if layer.norm_first else "post")
+    read = layer.norm(x) if norm == "pre" else x
     write = layer.dropout(layer.layer(read, **options))
     out = x + write if skip else write
-    return layer.norm(out) if norm and not layer.norm_first else out
+    return layer.norm(out) if norm == "post" else out
 
 
 def _require_matrix(x: Tensor) -> None:
