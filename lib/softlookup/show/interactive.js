@@ -57,3 +57,25 @@ export function softmax(scores) {
   const sum = exps.reduce((a, b) => a + b, 0);
   return exps.map((value) => value / sum);
 }
+
+/** Numbers from 0 to 1 that a seed determines (mulberry32). */
+export function random(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** The index at which the running sum of the probabilities passes u; never one of probability 0. */
+export function drawn(weights, u) {
+  let [sum, last] = [0, -1];
+  for (let id = 0; id < weights.length; id += 1) {
+    if (weights[id] > 0) last = id;
+    sum += weights[id];
+    if (u < sum) return id;
+  }
+  return last;
+}

@@ -1,8 +1,7 @@
 // The mask player: hide words and guess them, or shift the text and guess what comes next.
 
-import {choices, el} from "./interactive.js";
-import {corrupted, expectedShares, fate, leaks, random, targets, visible}
-  from "./mask_player_maths.js";
+import {choices, el, random} from "./interactive.js";
+import {corrupted, expectedShares, fate, leaks, targets, visible} from "./mask_player_maths.js";
 
 const MOST = 24;
 const MANY = 1000;

@@ -1,16 +1,5 @@
 // Gaps and shifts: the arithmetic of softlookup.objectives, with the chance handed in.
 
-/** Numbers from 0 to 1 that a seed determines (mulberry32). */
-export function random(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** What happens to a token: two numbers from 0 to 1 decide whether it is chosen, and its fate. */
 export function fate(u, v, {share, hidden, replaced}) {
   if (!(u < share)) return "free";

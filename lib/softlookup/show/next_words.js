@@ -1,7 +1,7 @@
 // The next words: type a beginning, see six models' bars, draw a word with a seed.
 
-import { el, format } from "./interactive.js";
-import { drawn, idsOf, modelsOf, random } from "./next_words_maths.js";
+import { drawn, el, format, random } from "./interactive.js";
+import { idsOf, modelsOf } from "./next_words_maths.js";
 
 const SHOWN = 5;
 const LONGEST = 30;

@@ -112,28 +112,6 @@ export function modelsOf({ texts, words, discount, window, n, state }) {
   };
 }
 
-/** Numbers from 0 to 1 that a seed determines (mulberry32). */
-export function random(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** The id at which the running sum of the probabilities passes u; never one of probability 0. */
-export function drawn(p, u) {
-  let [sum, last] = [0, -1];
-  for (let id = 0; id < p.length; id += 1) {
-    if (p[id] > 0) last = id;
-    sum += p[id];
-    if (u < sum) return id;
-  }
-  return last;
-}
-
 /** The ids of a line's words, and the words that have none. */
 export function idsOf(line, words) {
   const typed = line.toLowerCase().split(/\s+/u).filter((word) => word !== "");

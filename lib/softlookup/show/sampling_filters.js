@@ -1,7 +1,7 @@
 // Sampling filters: a real model's scores, a temperature, and three ways to cut the tail.
 
-import {choices, el, softmax} from "./interactive.js";
-import {bits, drawn, random, ranked, samplingWeights} from "./sampling_filters_maths.js";
+import {choices, drawn, el, random, softmax} from "./interactive.js";
+import {bits, ranked, samplingWeights} from "./sampling_filters_maths.js";
 
 const SHOWN = 12;
 const MANY = 100;

@@ -2,17 +2,6 @@
 
 import {softmax} from "./interactive.js";
 
-/** Numbers from 0 to 1 that a seed determines (mulberry32). */
-export function random(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** The tokens by falling score; of equal ones the first comes first. */
 export function ranked(scores) {
   return scores.map((_, id) => id).sort((a, b) => scores[b] - scores[a] || a - b);
@@ -60,15 +49,4 @@ export function samplingWeights(scores, {temperature, k, p, least}) {
 /** The entropy in bits. */
 export function bits(weights) {
   return weights.reduce((sum, p) => (p > 0 ? sum - p * Math.log2(p) : sum), 0);
-}
-
-/** The token at which the running sum passes u; never one of probability 0. */
-export function drawn(weights, u) {
-  let [sum, last] = [0, -1];
-  for (let id = 0; id < weights.length; id += 1) {
-    if (weights[id] > 0) last = id;
-    sum += weights[id];
-    if (u < sum) return id;
-  }
-  return last;
 }
