@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_int
+from softlookup.checks import require, require_int, require_same_dtype
 
 
 def readable(
@@ -88,13 +88,15 @@ class LayerCache:
             All keys and all values, the new ones last.
 
         Raises:
-            ValueError: They are not of as many texts, heads and columns as those that are kept.
+            ValueError: They are not of as many texts, heads and columns, or not of the dtype, of
+                those that are kept.
         """
         if self.key is not None:
             for name, old, new in (("key", self.key, key), ("value", self.value, value)):
                 fits = old.shape[:-2] == new.shape[:-2] and old.shape[-1] == new.shape[-1]
                 rule = f"a new {name} must have the shape of those in the cache, but for the slots"
                 require(fits, rule, new=new, kept=old)
+                require_same_dtype(kept=old, new=new)
             if not key.shape[-2]:
                 return self.key, self.value  # nothing new, nothing to copy
             key, value = torch.cat((self.key, key), -2), torch.cat((self.value, value), -2)
