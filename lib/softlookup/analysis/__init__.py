@@ -17,12 +17,13 @@ from softlookup.analysis.patterns import (
     same_token_pattern,
 )
 from softlookup.analysis.probes import capture, probes_of
-from softlookup.analysis.rollout import attention_rollout
+from softlookup.analysis.rollout import attention_maps, attention_rollout
 from softlookup.analysis.spectra import captured_variance, score_matrices
 
 __all__ = [
     "Pruning",
     "ablated_streams",
+    "attention_maps",
     "attention_rollout",
     "capture",
     "captured_variance",

@@ -1,10 +1,41 @@
-"""Attention through several layers: which tokens a row may come from (Abnar and Zuidema 2020)."""
+"""The maps of several layers, and which tokens a row may come from (Abnar and Zuidema 2020)."""
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
+from softlookup.analysis.probes import capture
 from softlookup.checks import require, require_float
+
+
+def attention_maps(
+    model: nn.Module, *inputs: Tensor
+) -> Float[Tensor, "layers *batch heads n_q n_k"]:
+    """Run a model once, and collect the attention of all its layers.
+
+    Args:
+        model: Any model whose layers have a probe ``weights``, as ``MultiHeadAttention`` has, and
+            as many heads each.
+        inputs: What the model reads.
+
+    Returns:
+        The weights, without gradients, the first layer first. Each row sums to 1, or is all zeros.
+
+    Raises:
+        ValueError: The model has no such probe, or its layers differ in shape.
+
+    Source: lecture 002, "Understanding the Model". Chapter: looking_inside#attention-maps.
+
+    Example:
+        >>> from softlookup.multihead import MultiHeadAttention
+        >>> attention_maps(MultiHeadAttention(4, 2), torch.zeros(5, 3, 4)).shape
+        torch.Size([1, 5, 2, 3, 3])
+    """
+    with torch.no_grad(), capture(model, "weights") as seen:
+        model(*inputs)
+    shapes = {name: tuple(weights.shape) for name, weights in seen.items()}
+    require(len(set(shapes.values())) == 1, "all layers must have maps of one shape", **shapes)
+    return torch.stack(list(seen.values()))
 
 
 def attention_rollout(
@@ -18,8 +49,7 @@ def attention_rollout(
     row *could* come from, and not what the model makes of it.
 
     Args:
-        weights: The attention of each layer, as ``capture(model, "weights")`` sees it; the first
-            layer first.
+        weights: The attention of each layer, as from ``attention_maps``; the first layer first.
         residual: $r$, the share that a token keeps of its own row, from 0 to 1.
 
     Returns:

@@ -116,7 +116,7 @@ class Atlas {
   /** The chosen map; the row of the token that reads has a frame. */
   large(map) {
     const n = map.length;
-    const edge = 46;
+    const edge = 12 + 6 * Math.min(6, Math.max(...this.tokens.map((token) => token.length)));
     const cell = Math.min(24, 330 / n);
     const side = edge + cell * n + 2;
     const size = Math.min(11, cell * 0.8).toFixed(1);

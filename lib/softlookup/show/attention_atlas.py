@@ -19,9 +19,9 @@ _ALT = (
 )
 _CAPTION = (
     "The attention atlas. Small maps: the heads, a row for each layer, and the rollout of all "
-    "layers. Large map: the chosen head; the token of a row reads the tokens of the columns. Choose "
-    "a token of the text to see what it reads. Below: how far the head follows four patterns, and "
-    "how far a head would that reads all evenly."
+    "layers. Large map: the chosen head; the token of a row reads the tokens of the columns. "
+    "Choose a token of the text to see what it reads. Below: how far the head follows four "
+    "patterns, and how far a head would that reads evenly."
 )
 
 
