@@ -3,6 +3,7 @@
 from softlookup.show.attention_atlas import AttentionAtlas
 from softlookup.show.book_map import show_book_map
 from softlookup.show.bpe_player import BpePlayer
+from softlookup.show.collapse_cloud import CollapseCloud
 from softlookup.show.cost_sliders import CostSliders
 from softlookup.show.decoder_steps import DecoderSteps
 from softlookup.show.draw import bars, heatmap
@@ -40,6 +41,7 @@ from softlookup.show.word_map import word_map
 __all__ = [
     "AttentionAtlas",
     "BpePlayer",
+    "CollapseCloud",
     "CostSliders",
     "DecoderSteps",
     "HeadMixer",

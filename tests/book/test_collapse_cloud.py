@@ -1,0 +1,266 @@
+"""The collapse cloud, used in Chromium as a reader would: its numbers are the library's."""
+
+import math
+import re
+from itertools import product
+
+import pytest
+import torch
+from conftest import DARK, LIGHT
+from site_checks import axe_faults, scroll_faults
+from torch.testing import assert_close
+
+from softlookup.analysis import ablated_streams, rank_residual, token_cosine
+from softlookup.blocks import EncoderBlock
+from softlookup.show import CollapseCloud
+
+WORDS = ["Mina", "lost", "<b>the</b>", "keys", "today"]
+NORMS = {"none": "none", "pre": "before (pre)", "post": "after (post)"}
+DEPTH = 7
+CHOICES = list(product(NORMS, (False, True), (False, True)))  # norm, feed-forward, skip
+READ_DOTS = """() => [...document.querySelectorAll(".cc-token")]
+    .map((node) => node.style.transform.match(/-?[\\d.]+/g).map(Number))"""
+
+
+def numbers(seed, *shape):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def random_blocks(n=DEPTH, seed=3):
+    torch.manual_seed(seed)
+    blocks = [EncoderBlock(6, 2, 11).double().requires_grad_(False) for _ in range(n)]
+    for part in (part for block in blocks for part in block.modules()):
+        if isinstance(part, torch.nn.Linear):
+            torch.nn.init.normal_(part.weight, std=1.3 / part.in_features**0.5)
+    return blocks
+
+
+BLOCKS, X = random_blocks(), numbers(5, 5, 6)
+
+
+def streams(norm, feed_forward, skip):
+    return ablated_streams(BLOCKS, X, skip=skip, feed_forward=feed_forward, norm=norm)
+
+
+@pytest.fixture(scope="module")
+def maths(functions_of):
+    """Calls the figure's own arithmetic in the browser."""
+    return functions_of("collapse_cloud_maths.js")
+
+
+@pytest.fixture
+def open_figure(open_figures):
+    """Opens a cloud of random tokens in a random stack."""
+
+    def open_page(*figures, **options):
+        figures = figures or (CollapseCloud(BLOCKS, X, WORDS),)
+        return open_figures(*figures, ready=".cc-form", **options)
+
+    return open_page
+
+
+def choose(page, depth, norm, feed_forward, skip):
+    page.locator('input[name="norm"]').locator("..").filter(has_text=NORMS[norm]).first.click()
+    page.get_by_role("checkbox", name="feed-forward").set_checked(feed_forward)
+    page.get_by_role("checkbox", name="skip").set_checked(skip)
+    page.get_by_role("slider").fill(str(depth))
+
+
+def plane(rows):
+    """The distances of all tokens in the plane of the two largest deviations, per length."""
+    apart = (rows - rows.mean(dim=0)) / rows.square().sum(dim=1).mean().sqrt()
+    U, S, _ = torch.linalg.svd(apart)
+    return torch.cdist(flat := U[:, :2] * S[:2], flat)
+
+
+def said(page):
+    """Residual and cosine, as the page tells them."""
+    found = re.search(r"residual ([^,]+), mean cosine (.+?)\. ", page.inner_text(".cc-live"))
+    return [float(text.replace("−", "-")) for text in found.groups()]
+
+
+# The arithmetic
+
+
+def test_each_choice_has_its_run(maths):
+    data = [{"norm": n, "feedForward": f, "skip": s} for n, f, s in CHOICES]
+    assert maths("return data.map(maths.runOf)", data) == list(range(12))
+
+
+def test_a_logarithmic_axis_with_a_floor(maths):
+    values = [1, 1e-17, 10**-8.5, 0, 1e-30, 2]
+    assert maths("return data.map(maths.fallOf)", values) == pytest.approx([0, 1, 0.5, 1, 1, 0])
+    box = {"left": 10, "top": 5, "width": 20, "height": 100}
+    points = maths("return maths.curveOf(...data)", [[1, 10**-8.5, 0], box])
+    assert [c for point in points for c in point] == pytest.approx([10, 5, 20, 55, 30, 105])
+
+
+def test_the_reach_is_the_farthest_point(maths):
+    runs = [{"points": [[[0, 1], [3, 4]], [[1, 1]]]}, {"points": [[[-6, 0]]]}]
+    assert maths("return maths.reachOf(data)", runs) == 6
+
+
+def test_what_a_residual_means(maths):
+    values = [0, 9e-10, 2e-9, 0.049, 0.051, 1]
+    expected = ["one", "one", "nearly one", "nearly one", "apart", "apart"]
+    assert maths("return data.map(maths.stateOf)", values) == expected
+
+
+def test_words_go_where_there_is_room(maths):
+    place = "return maths.placeWords(data.dots, data.widths)"
+    alone = maths(place, {"dots": [[0, 0]], "widths": [30]})
+    assert alone == [[6, -4]]
+    pair = maths(place, {"dots": [[0, 0], [0, 3]], "widths": [30, 30]})
+    assert pair[0] != pair[1]
+    beside = maths(place, {"dots": [[0, 0], [20, -6]], "widths": [30, 30]})
+    assert beside[0] != [6, -4]  # there the other dot is
+
+
+# What the page shows
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_every_choice_at_several_depths_is_the_librarys(open_figure, norm):
+    page = open_figure(reduced_motion="reduce")
+    scale = None
+    for feed_forward, skip in product((False, True), (False, True)):
+        expected = streams(norm, feed_forward, skip)
+        residual, cosine = rank_residual(expected), token_cosine(expected)
+        for depth in (0, 1, 3, DEPTH):
+            choose(page, depth, norm, feed_forward, skip)
+            found = said(page)
+            assert found[0] == pytest.approx(residual[depth].item(), rel=6e-3, abs=1e-15)
+            assert found[1] == pytest.approx(cosine[depth].item(), rel=6e-3, abs=6e-4)
+            dots = torch.tensor(page.evaluate(READ_DOTS), dtype=torch.float64)
+            wanted, shown = plane(expected[depth]), torch.cdist(dots, dots)
+            scale = scale or shown.max() / wanted.max()
+            assert_close(shown / scale, wanted, rtol=0, atol=4e-3)
+            ring = float(page.locator(".cc-ring").get_attribute("r"))
+            assert ring / scale == pytest.approx(residual[depth].item(), abs=4e-3)
+
+
+def test_the_curve_and_its_mark(open_figure):
+    page = open_figure()
+    choose(page, 3, "pre", True, False)
+    residual = rank_residual(streams("pre", True, False)).tolist()
+    points = page.locator(".cc-curve").get_attribute("points").split()
+    assert len(points) == DEPTH + 1
+    x, y = map(float, points[3].split(","))
+    mark = page.locator(".cc-mark")
+    assert [float(mark.get_attribute(name)) for name in ("cx", "cy")] == [x, y]
+    for value, point in zip(residual, points, strict=True):
+        share = min(1, math.log10(max(value, 1e-17)) / -17)
+        assert float(point.split(",")[1]) == pytest.approx(12 + 236 * share, abs=0.1)
+    assert page.locator(".cc-other").count() == 12
+    ticks = page.locator(".cc-tick").all_text_contents()
+    assert ticks == ["1", "10⁻⁴", "10⁻⁸", "10⁻¹²", "10⁻¹⁶", *"02457", "depth, in blocks"]
+
+
+def test_words_give_way_when_all_tokens_are_one(open_figure):
+    page = open_figure()
+    for skip, text in (False, "All tokens are one."), (True, "The tokens are apart."):
+        choose(page, DEPTH, "pre", False, skip)
+        page.wait_for_timeout(50)
+        assert page.inner_text(".cc-live").endswith(text)
+        assert page.locator(".cc-all").is_visible() == (not skip)
+        assert page.locator(".cc-token text").first.is_visible() == skip
+    assert page.locator(".cc-token text").all_text_contents() == WORDS
+    assert page.locator(".cc-all").text_content() == "all 5 words"
+
+
+def test_what_is_said(open_figure):
+    page = open_figure()
+    assert page.inner_text(".cc-live").startswith("0 blocks of attention alone: residual ")
+    choose(page, 1, "post", True, True)
+    start = "1 block of attention with skip, feed-forward, norm after: residual "
+    assert page.inner_text(".cc-live").startswith(start)
+    choose(page, 2, "pre", False, False)
+    assert page.inner_text(".cc-live").startswith("2 blocks of attention with norm before: ")
+
+
+def test_the_keyboard_does_it_all(open_figure):
+    page = open_figure()
+    page.get_by_role("slider").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    start = "2 blocks of attention with skip, norm before: residual "
+    assert page.inner_text(".cc-live").startswith(start)
+    assert page.get_by_role("slider").get_attribute("aria-valuetext") == f"2 of {DEPTH} blocks"
+
+
+@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_accessible_and_within_the_page(open_figure, style, width):
+    page = open_figure(style=style, width=width)
+    for choice in ((0, "none", False, False), (DEPTH, "pre", True, False)):
+        choose(page, *choice)
+        assert axe_faults(page) == []
+        assert scroll_faults(page) == []
+    boxes = [box.bounding_box() for box in page.locator(".sl-choice, .sl-check, input").all()]
+    assert min(box["height"] for box in boxes if box["width"] > 20) >= 24
+    assert max(box["x"] + box["width"] for box in boxes) <= width
+
+
+def test_it_holds_still_when_asked_to(open_figure):
+    page = open_figure(reduced_motion="reduce")
+    token = page.locator(".cc-token").first
+    assert token.evaluate("(node) => getComputedStyle(node).transitionDuration") == "0s"
+
+
+def test_two_clouds_on_one_page_keep_apart(open_figure):
+    other = CollapseCloud(BLOCKS[:2], X[:3], WORDS[:3], name="fig-other")
+    page = open_figure(CollapseCloud(BLOCKS, X, WORDS), other)
+    page.get_by_role("slider").nth(1).fill("2")
+    page.locator('input[value="post"]').nth(1).locator("..").click()
+    texts = page.locator(".cc-live").all_inner_texts()
+    assert texts[0].startswith("0 blocks of attention alone")
+    assert texts[1].startswith("2 blocks of attention with norm after")
+    assert page.locator('input[value="none"]').first.is_checked()
+
+
+def test_it_is_small_even_at_its_largest():
+    torch.manual_seed(1)
+    blocks = [EncoderBlock(32, 1, 8) for _ in range(24)]
+    figure = CollapseCloud(blocks, torch.randn(24, 32), ["word"] * 24)
+    assert len(figure.html().encode()) < 200_000
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"blocks": []}, "blocks must be 1 to 24 blocks; got blocks=0"),
+        ({"blocks": BLOCKS[:1] * 25}, "blocks must be 1 to 24 blocks; got blocks=25"),
+        ({"x": X[:1], "words": ["a"]}, r"x must have 2 to 24 rows, .*; got x=\(1, 6\)"),
+        ({"x": X.repeat(5, 1), "words": ["a"] * 25}, "x must have 2 to 24 rows"),
+        ({"words": WORDS[:4]}, "words must be one word per row of x"),
+        ({"words": [*WORDS[:4], " "]}, "words must be one word per row of x"),
+        ({"words": "abcde"}, "words must be one word per row of x"),
+        ({"x": X * math.inf}, "the tokens must stay finite at every depth; got skip=False"),
+        ({"name": "cloud"}, "name must be 'fig-'"),
+    ],
+)
+def test_bad_input(options, message):
+    with pytest.raises(ValueError, match=message):
+        CollapseCloud(**{"blocks": BLOCKS, "x": X, "words": WORDS, **options})
+
+
+@pytest.mark.bad_input
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (torch.ones(5, 6, dtype=torch.long), "x must hold floating-point numbers"),
+        (torch.ones(5, 6, 1), r"x must have 2 to 24 rows, .*; got x=\(5, 6, 1\)"),
+    ],
+)
+def test_tokens_are_a_matrix(x, message):
+    with pytest.raises(ValueError, match=message):
+        CollapseCloud(BLOCKS, x, WORDS)
