@@ -19,6 +19,7 @@ from generation import GENERATION_HEADS, generation_rows
 from memory import high_water
 from ngram import HEADS as NGRAM_HEADS
 from ngram import ngram_rows
+from recipes import RECIPE_HEADS, recipe_rows
 from recurrence import gru_rows, length_rows
 from sklearn.feature_extraction.text import TfidfVectorizer
 from timing import seconds
@@ -160,11 +161,12 @@ def main() -> None:
     growth = table(GROWTH_HEADS, growth_rows())
     many_heads = table(AGAINST_HEADS, against_rows())
     generation = table(GENERATION_HEADS, generation_rows())
+    recipes = table(RECIPE_HEADS, recipe_rows())
     stamp = (
         f"Measured on {datetime.date.today():%d %B %Y}: {machine()}, PyTorch {torch.__version__}."
     )
     parts = [stamp, first, second, third, fourth, recurrent, against, counted, growth]
-    PAGE.write_text("\n\n".join([*parts, many_heads, generation]) + "\n", encoding="utf-8")
+    PAGE.write_text("\n\n".join([*parts, many_heads, generation, recipes]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
