@@ -81,7 +81,7 @@ def expert_load(experts: Int[Tensor, "*batch k"], n_experts: int) -> Float[Tenso
     in_range = bool(((experts >= 0) & (experts < n_experts)).all())
     rule = "an expert's number must be from 0 to n_experts - 1"
     require(in_range, rule, n_experts=n_experts, largest=int(experts.max()))
-    return torch.bincount(experts.flatten(), minlength=n_experts) / experts.numel()
+    return _visits(experts, n_experts) / experts.numel()
 
 
 def balance_loss(scores: Float[Tensor, "*batch n_experts"], k: int) -> Float[Tensor, ""]:
@@ -95,8 +95,8 @@ def balance_loss(scores: Float[Tensor, "*batch n_experts"], k: int) -> Float[Ten
         k: How many experts a token uses.
 
     Returns:
-        One number: 1 where all loads or all mean probabilities are equal; at most $N$, where one
-        expert gets all.
+        One number: 1 where all loads or all mean probabilities are equal; at most $N/k$, where the
+        same ``k`` experts get all.
 
     Raises:
         ValueError: As for ``route``; or there is no token.
@@ -109,7 +109,8 @@ def balance_loss(scores: Float[Tensor, "*batch n_experts"], k: int) -> Float[Ten
     """
     experts = route(scores, k).experts
     n_experts = scores.shape[-1]
-    load = expert_load(experts, n_experts).to(scores)
+    require(experts.numel() > 0, "there must be at least one token", scores=scores)
+    load = _visits(experts, n_experts).to(scores.dtype) / experts.numel()
     mean_probability = softmax(scores).reshape(-1, n_experts).mean(dim=0)
     return n_experts * load @ mean_probability
 
@@ -185,6 +186,10 @@ class MixtureOfExperts(nn.Module):
             share = weights[token, place].unsqueeze(-1)
             out = out.index_add(0, token, share * expert(rows[token]))
         return out.reshape(x.shape)
+
+
+def _visits(experts: Tensor, n_experts: int) -> Tensor:
+    return torch.bincount(experts.flatten(), minlength=n_experts)
 
 
 def _check_rows(x: Tensor, layer: nn.Linear) -> None:

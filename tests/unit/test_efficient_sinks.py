@@ -202,13 +202,13 @@ BAD = [
     (lambda: stream_attention(*3 * [torch.zeros(5, 3)], 2, n_sinks=-1), "n_sinks=-1"),
     (lambda: softmax_plus_one(torch.zeros(3, 0)), "at least one entry"),
     (lambda: softmax_plus_one(torch.zeros(3), sink=math.inf), "sink must be finite"),
-    (lambda: softmax_plus_one(torch.zeros(3), sink=True), "sink must be finite"),
     (lambda: cache_bytes(-1, n_layers=1, n_kv_heads=1, d_head=1), "n=-1"),
     (lambda: cache_bytes(1, n_layers=0, n_kv_heads=1, d_head=1), "n_layers=0"),
     (lambda: cache_bytes(1, n_layers=1, n_kv_heads=0, d_head=1), "n_kv_heads=0"),
     (lambda: cache_bytes(1, n_layers=1, n_kv_heads=1, d_head=1, window=0), "window=0"),
 ]
 UNTYPED = [  # these break an annotation, too
+    (lambda: softmax_plus_one(torch.zeros(3), sink=True), "sink must be finite"),
     (lambda: strided_mask(5, 2.0), "stride=2.0"),
     (lambda: stream_attention(torch.zeros(4, 3), *2 * [torch.zeros(5, 3)], 2), "as many keys as"),
     (lambda: stream_attention(*2 * [torch.zeros(5, 3)], torch.zeros(4, 3), 2), "one value for"),

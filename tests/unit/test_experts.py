@@ -157,7 +157,7 @@ BAD = [
     (lambda: expert_load(torch.tensor([3]), 3), "from 0 to n_experts - 1"),
     (lambda: expert_load(torch.tensor([-1]), 3), "from 0 to n_experts - 1"),
     (lambda: expert_load(torch.tensor([0]), 0), "n_experts=0"),
-    (lambda: balance_loss(torch.zeros(0, 3), 1), "not empty"),
+    (lambda: balance_loss(torch.zeros(0, 3), 1), "at least one token"),
     (lambda: MixtureOfExperts(0, 2, n_experts=2, k=1), "d_model=0"),
     (lambda: MixtureOfExperts(2, 0, n_experts=2, k=1), "d_ff=0"),
     (lambda: MixtureOfExperts(2, 2, n_experts=2, k=3), "k must be at most n_experts; got k=3"),
