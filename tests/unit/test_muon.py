@@ -155,9 +155,13 @@ def test_muon_refuses_bad_numbers(options, message):
 def test_muon_refuses_what_is_no_matrix():
     with pytest.raises(ValueError, match=re.escape("Muon is for matrices; got parameter=(3,)")):
         Muon(nn.Linear(2, 3).parameters())
+    with pytest.raises(ValueError, match="n_rounds must be an integer of at least 1"):
+        orthogonalize(torch.ones(3, 2), n_rounds=0)
+
+
+@pytest.mark.bad_input
+def test_orthogonalize_refuses_what_is_no_matrix_of_numbers():
     with pytest.raises(ValueError, match=re.escape("x must be a matrix; got x=(3,)")):
         orthogonalize(torch.ones(3))
     with pytest.raises(ValueError, match="x must hold floating-point numbers"):
         orthogonalize(torch.ones(3, 2, dtype=torch.long))
-    with pytest.raises(ValueError, match="n_rounds must be an integer of at least 1"):
-        orthogonalize(torch.ones(3, 2), n_rounds=0)

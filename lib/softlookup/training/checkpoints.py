@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +216,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return found, about
 
 
-def _require_names(expected: Sequence[str], found: Sequence[str], rule: str) -> None:
+def _require_names(expected: Iterable[str], found: Iterable[str], rule: str) -> None:
     missing, extra = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
     require(not missing and not extra, rule, missing=missing, extra=extra)
 
@@ -224,7 +224,7 @@ def _require_names(expected: Sequence[str], found: Sequence[str], rule: str) -> 
 def _require_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], prefix: str) -> None:
     """The same names after ``prefix``, and each tensor of the shape and dtype expected."""
     there = [name for name in found if name.startswith(prefix)]
-    _require_names(list(expected), there, "the checkpoint must fit what it is loaded into")
+    _require_names(expected, there, "the checkpoint must fit what it is loaded into")
     wrong = [
         f"{name}: {_form(found[name])} instead of {_form(tensor)}"
         for name, tensor in expected.items()
