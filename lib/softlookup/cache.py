@@ -54,7 +54,7 @@ class LayerCache:
         key: The keys, before they are turned by their positions; None as long as there are none.
         value: The values; None as long as there are none.
 
-    Source: Shazeer 2019, section 2.2. Chapter: training#the-cache.
+    Source: Shazeer 2019, section 2.4. Chapter: training#the-cache.
 
     Example:
         >>> layer = LayerCache()
@@ -125,7 +125,7 @@ class KeyValueCache:
         ValueError: ``n_layers`` or ``window`` is no integer of at least 1, ``n_sinks`` none of at
             least 0, or there are sinks without a window.
 
-    Source: Shazeer 2019, section 2.2; sinks: Xiao et al. 2024, section 3.
+    Source: Shazeer 2019, section 2.4; sinks: Xiao et al. 2024, section 3.
     Chapter: training#the-cache.
 
     Example:

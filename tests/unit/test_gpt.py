@@ -67,7 +67,7 @@ def test_gpt_1_has_as_many_parameters_as_it_should():
 
 
 def test_gpt_2_in_four_sizes():
-    """124 million, not the 117 that the first version of the paper's release printed."""
+    """124 million in the small one, where the paper's table prints 117."""
     counts = [parameter_count(GPTConfig.gpt2(size)) for size in ("small", "medium", "large", "xl")]
     assert counts == [124_439_808, 354_823_168, 774_030_080, 1_557_611_200]
 
