@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from softlookup.additive import AdditiveAttention
@@ -84,16 +85,16 @@ def train_transformer(
     *,
     generator: torch.Generator,
     vocabulary: Sequence[str] | None = None,
-    d_model: int = 64,
+    d_model: int = 96,
     n_heads: int = 4,
     n_layers: int = 2,
-    d_ff: int = 128,
+    d_ff: int = 192,
     dropout: float = 0.0,
     norm_first: bool = True,
-    n_steps: int = 800,
+    n_steps: int = 900,
     n_warmup: int = 50,
     batch_size: int = 32,
-    learning_rate: float = 0.006,
+    learning_rate: float = 0.004,
 ) -> Translator:
     """Train a Transformer on pairs of sentences, as ``train_translator`` does a recurrent model.
 
@@ -169,15 +170,41 @@ def _train(
             share = min((step + 1) / n_warmup, 1 - step / n_steps)
             optimizer.param_groups[0]["lr"] = learning_rate * share
             optimizer.zero_grad()
-            _loss(model, batch, bos, eos).backward()
+            translation_loss(model, batch, bos, eos).backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
     model.eval()
     return translator
 
 
-def _loss(model: Seq2Seq | Transformer, batch: list[Coded], bos: int, eos: int) -> Tensor:
-    sources, targets = zip(*batch, strict=True)
+def translation_loss(
+    model: Seq2Seq | Transformer, pairs: Sequence[Coded], bos: int, eos: int
+) -> Float[Tensor, ""]:
+    """The mean loss of all target tokens, ends included, the tokens before being given.
+
+    Args:
+        model: Recurrent, or a Transformer.
+        pairs: The ids of each pair, without beginning and end.
+        bos: The id that begins a target.
+        eos: The id that ends it.
+
+    Returns:
+        At least 0.
+
+    Raises:
+        ValueError: There is no pair, a source is empty, or an id is no token.
+
+    Source: Sutskever et al. 2014, section 3.2. Chapter: transformer#training-it.
+
+    Example:
+        >>> from softlookup.transformer import TransformerConfig
+        >>> _ = torch.manual_seed(1)
+        >>> model = Transformer(TransformerConfig(11, d_model=4, n_heads=2, d_ff=7))
+        >>> bool(translation_loss(model, [([3, 1, 6], [5]), ([4], [8, 9])], 1, 2) > 0)
+        True
+    """
+    require(len(pairs) > 0, "there must be at least one pair", n_pairs=len(pairs))
+    sources, targets = zip(*pairs, strict=True)
     before, lengths = pad_batch([[bos, *ids] for ids in targets])
     after, _ = pad_batch([[*ids, eos] for ids in targets])
     return sequence_loss(model(*pad_batch(sources), before, lengths), after, lengths)

@@ -1,0 +1,355 @@
+"""Checks of chapter 15: counting parameters, printed sizes, what reaches what, BLEU."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from softlookup.bleu import corpus_bleu
+from softlookup.exercises.verdict import (
+    Verdict,
+    Wrong,
+    call,
+    numbers,
+    one_number,
+    started,
+    verdict,
+)
+from softlookup.transformer import Transformer, TransformerConfig, parameter_counts
+
+_VOCAB = 37_000
+
+
+def check_base_count(count: object) -> Verdict:
+    """Check how many parameters the base model has with 37,000 shared tokens.
+
+    Args:
+        count: The learner's number, exact.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: transformer#exercises
+
+    Example:
+        >>> check_base_count(...)
+        Not yet. Nothing to check so far: count the parameters of the base model.
+    """
+    return verdict(lambda: _base_count(count))
+
+
+def check_vocabularies(base: object, big: object) -> Verdict:
+    """Check which vocabularies would make the printed sizes true, 65 and 213 million.
+
+    Args:
+        base: The smallest and the largest vocabulary for which the base model has, rounded to
+            millions, 65.
+        big: The same for the big model and 213.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: transformer#exercises
+
+    Example:
+        >>> check_vocabularies(..., ...)
+        Not yet. Nothing to check so far: give the smallest and the largest vocabulary for base.
+    """
+    return verdict(lambda: _vocabularies(base, big))
+
+
+def check_pytorch_count(function: object) -> Verdict:
+    """Check a function of (d_model, d_ff, n_layers): the parameters of ``nn.Transformer``.
+
+    Args:
+        function: The learner's function; as many blocks read as write.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: transformer#exercises
+
+    Example:
+        >>> check_pytorch_count(...)
+        Not yet. Nothing to check so far: return the number of parameters.
+    """
+    return verdict(lambda: _pytorch_count(function))
+
+
+def check_changed(function: object) -> Verdict:
+    """Check a function of (model, source, length, target, j): which scores source token j moves.
+
+    Args:
+        function: The learner's function. ``source`` holds the ids of one text, (1, n_k), of which
+            the first ``length`` are tokens and the others filler; ``target`` those of another,
+            (1, n_q). It returns the places of the target whose scores change when another token
+            stands at place j of the source.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: transformer#exercises
+
+    Example:
+        >>> check_changed(...)
+        Not yet. Nothing to check so far: return a list of places of the target.
+    """
+    return verdict(lambda: _changed(function))
+
+
+def check_bleu(function: object) -> Verdict:
+    """Check a function of (hypotheses, references): BLEU of a corpus, from 0 to 100.
+
+    Args:
+        function: The learner's function. Both arguments are lists of texts, a text is a list of
+            words, and each has one reference. Nothing is smoothed.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: transformer#exercises
+
+    Example:
+        >>> check_bleu(...)
+        Not yet. Nothing to check so far: return one score for the whole corpus.
+    """
+    return verdict(lambda: _bleu(function))
+
+
+def _base_count(count: object) -> str:
+    started(count, "count the parameters of the base model.")
+    config = TransformerConfig.base(_VOCAB)
+    right, core = parameter_counts(config).total, parameter_counts(config).core
+    d, d_ff, table = 512, 2048, _VOCAB * 512
+    slips = {
+        core: "That is the core, without any embedding.",
+        core + 2 * table: "Source, target and output are one matrix: count it once, not twice.",
+        core + 3 * table: "Source, target and output are one matrix: count it once, not 3 times.",
+        right + 18 * 4 * d: "The projections of attention have no biases here.",
+        right + 2 * 2 * d: "Behind the last post-norm block there is no further norm.",
+        right + 18 * 4 * d + 2 * 2 * d: "That is PyTorch's core: it has biases and final norms.",
+        right - 12 * (d_ff + d): "The two maps of a feed-forward layer have biases.",
+        right - 30 * 2 * d: "The norms have parameters, too: a gain and a shift for each column.",
+        right - 30 * d: "A LayerNorm has a gain and a shift: 1,024 numbers, not 512.",
+        right - 6 * 4 * d * d: "A decoder block has two attentions: one reads the encoder.",
+        right - 6 * (4 * d * d + 2 * d): "A decoder block reads the encoder: one more sub-layer.",
+        right - 18 * d * d: "An attention has four matrices: queries, keys, values, and output.",
+        65_000_000: "That is what the paper prints. Count.",
+    }
+    found = one_number(count, "The count")
+    if found != right:
+        raise Wrong(slips.get(found, f"{found:,.0f} is not right. Start with one attention: four "
+                                     "matrices of 512 times 512."))  # fmt: skip
+    return "63,045,632: the core has 44,101,632, the shared table 18,944,000."
+
+
+def _vocabularies(base: object, big: object) -> str:
+    for name, answer, make, printed in (
+        ("base", base, TransformerConfig.base, 65),
+        ("big", big, TransformerConfig.big, 213),
+    ):
+        what = f"give the smallest and the largest vocabulary for {name}."
+        started(answer, what)
+        found = numbers(answer, torch.zeros(2), f"The two vocabularies for {name}").tolist()
+        _judge_vocabularies(name, found, make(_VOCAB), printed)
+    return "39,841 to 41,793 for base, 35,368 to 36,344 for big: no number is in both."
+
+
+def _judge_vocabularies(
+    name: str, found: list[float], config: TransformerConfig, millions: int
+) -> None:
+    right = _fitting(config, millions - 0.5, millions + 0.5)
+    if found == right:
+        return
+    slips = [
+        (right[::-1], "The smaller one comes first."),
+        (_fitting(config, millions, millions + 1), "Rounded, not cut off: 64.6 is printed as 65."),
+        (_fitting(replace(config, tie="none"), millions - 0.5, millions + 0.5),
+         "One matrix serves source, target and output: a token costs one row, not three."),
+        (_fitting(replace(config, attention_bias=True), millions - 0.5, millions + 0.5),
+         "The projections of attention have no biases here."),
+    ]  # fmt: skip
+    for slip, advice in slips:
+        if found == slip:
+            raise Wrong(f"For {name}: {advice}")
+    for value, end, wanted in zip(found, ("smallest", "largest"), right, strict=True):
+        if value != wanted:
+            total = parameter_counts(replace(config, vocab_size=max(int(value), 1))).total
+            if abs(value - wanted) <= 2:
+                raise Wrong(f"For {name}: nearly. With {value:,.0f} tokens it has {total:,}; is "
+                            f"that the {end} that rounds to {millions} million?")  # fmt: skip
+            raise Wrong(
+                f"For {name}, with {value:,.0f} tokens it has {total:,} parameters, and that is "
+                f"not the {end} that rounds to {millions} million."
+            )
+
+
+def _fitting(config: TransformerConfig, low: float, high: float) -> list[float]:
+    """The smallest and largest vocabulary with a total from ``low`` up to below ``high``."""
+    core = parameter_counts(config).core
+    row = config.d_model * {"all": 1, "none": 3}[config.tie]
+    return [float(math.ceil((low * 1e6 - core) / row)),
+            float(math.ceil((high * 1e6 - core) / row) - 1)]  # fmt: skip
+
+
+def _pytorch_count(function: object) -> str:
+    for d, d_ff, n_layers in ((512, 2048, 6), (64, 48, 1), (64, 48, 3), (32, 128, 2)):
+        with torch.device("meta"):
+            peer = nn.Transformer(d, 8, n_layers, n_layers, d_ff, batch_first=True)
+        right = sum(p.numel() for p in peer.parameters())
+        what = "return the number of parameters."
+        found = one_number(call(function, d, d_ff, n_layers, what=what), "The count")
+        biases, norms = 3 * n_layers * 4 * d, 2 * 2 * d
+        slips = {
+            right - biases - norms: "PyTorch's attention has four biases, and each stack ends with "
+            "a norm.",
+            right - biases: "PyTorch's projections of attention have biases: four of d_model.",
+            right - norms: "PyTorch puts one more LayerNorm behind each of the two stacks.",
+            right - norms // 2: "Both stacks end with a LayerNorm, not one of them.",
+        }
+        if found != right:
+            asked = f"nn.Transformer({d}, 8, {n_layers}, {n_layers}, {d_ff})"
+            plain = f"it has {right:,} parameters, you count {found:,.0f}."
+            raise Wrong(f"{asked}: {slips.get(found, plain)}")
+    return "44,140,544 for the base size: 36,864 biases and 2,048 of final norms above our core."
+
+
+def _changed(function: object) -> str:
+    generator = torch.Generator().manual_seed(15)
+    for model in _models():
+        for length, n_q, j in ((5, 4, 0), (5, 4, 4), (3, 6, 4), (3, 6, 1), (1, 1, 0)):
+            source = torch.randint(11, (1, 5), generator=generator)
+            target = torch.randint(11, (1, n_q), generator=generator)
+            given = model, source.clone(), length, target.clone(), j
+            what = "return a list of places of the target."
+            found = _places(call(function, *given, what=what))
+            right = _moved(model, source, length, target, j)
+            _judge_places(found, right, n_q, length, j)
+    return "One token of the source moves every score; filler moves none. Nothing is masked here."
+
+
+def _judge_places(found: set[int], right: set[int], n_q: int, length: int, j: int) -> None:
+    if found == right:
+        return
+    asked = f"With {length} source tokens, {n_q} target tokens and j = {j}"
+    if not right and j >= length:
+        raise Wrong(f"{asked}: place {j} is filler, no score moves. You list {sorted(found)}. "
+                    "Do you pass the length to the model?")  # fmt: skip
+    if not right:
+        raise Wrong(f"{asked}: this model reads nothing of the source, so no score moves. Compare "
+                    "the scores before and after, instead of thinking.")  # fmt: skip
+    if found == set(range(j, n_q)) or found == set(range(j + 1, n_q)):
+        raise Wrong(f"{asked}: the causal mask is for the target's own tokens. Every place reads "
+                    "the whole source.")  # fmt: skip
+    raise Wrong(f"{asked}: {sorted(right)} move; you list {sorted(found)}.")
+
+
+def _places(answer: object) -> set[int]:
+    try:
+        if isinstance(answer, Tensor):
+            answer = answer.tolist()
+        return {int(place) for place in answer}
+    except (TypeError, ValueError):
+        raise Wrong(f"Return a list of places, like [0, 1]; you returned {answer!r}.") from None
+
+
+def _moved(model: Transformer, source: Tensor, length: int, target: Tensor, j: int) -> set[int]:
+    other = source.clone()
+    other[0, j] = (other[0, j] + 1) % 11
+    with torch.no_grad():
+        before, after = (model(ids, [length], target)[0] for ids in (source, other))
+    return set((before != after).any(dim=-1).nonzero().flatten().tolist())
+
+
+def _models() -> list[Transformer]:
+    """A model, and one whose decoder makes nothing of what it reads."""
+    config = TransformerConfig(11, d_model=8, n_heads=2, d_ff=16, n_encoder_layers=2,
+                               n_decoder_layers=2, dropout=0.0)  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(15)
+        model, deaf = (Transformer(config).double().eval() for _ in range(2))
+    for block in deaf.decoder:
+        nn.init.zeros_(block.cross_attention.layer.W_O.weight)
+    return [model, deaf]
+
+
+_CORPORA = (
+    [("he hit me with a pie", "he hit me with a pie")],
+    [("he hit me with the pie", "he hit me with a pie")],
+    [("he hit me with", "he hit me with a pie")],
+    [("he hit me with a big red pie", "he hit me with a pie")],
+    [("the the the the cat the the", "the cat on the mat saw the dog")],
+    [("she sings a song in the garden", "she sings a song in a garden"), ("he sleeps", "he slept")],
+    [("a b c d e", "a b c d e f g h"), ("a b c d e f g h", "a b c d e")],
+    [("a b c", "a b c")],
+)
+
+
+def _bleu(function: object) -> str:
+    for corpus in _CORPORA:
+        written, wanted = ([text.split() for text in side] for side in zip(*corpus, strict=True))
+        right = corpus_bleu(*zip(*corpus, strict=True), smoothing="none", tokenized=True).score
+        given = [list(text) for text in written], [list(text) for text in wanted]
+        found = one_number(call(function, *given, what="return one score for the whole corpus."),
+                           "The score")  # fmt: skip
+        if math.isclose(found, right, rel_tol=1e-6, abs_tol=1e-6):
+            continue
+        shown = "; ".join(f"“{h}” for “{r}”" for h, r in corpus)
+        for slip, advice in _bleu_slips(written, wanted):
+            if math.isclose(found, slip, rel_tol=1e-6, abs_tol=1e-6):
+                raise Wrong(f"{shown}: {advice}")
+        raise Wrong(f"{shown}: BLEU is {right:.2f}, you have {found:.2f}.")
+    return "Clipped counts of the whole corpus, a geometric mean, and a price for what is short."
+
+
+def _bleu_slips(written: list[list[str]], wanted: list[list[str]]) -> list[tuple[float, str]]:
+    """Known wrong scores of a corpus, with what to say about each."""
+    c, r = sum(map(len, written)), sum(map(len, wanted))
+    penalty = min(1.0, math.exp(1 - r / c))
+    clipped, loose = _shares(written, wanted), _shares(written, wanted, clip=False)
+    recalled = _shares(written, wanted, of_reference=True)
+    singles = [
+        min(1.0, math.exp(1 - len(b) / len(a))) * _geometric(_shares([a], [b]))
+        for a, b in zip(written, wanted, strict=True)
+    ]
+    return [
+        (penalty * _geometric(clipped), "The scale goes from 0 to 100."),
+        (100 * _geometric(clipped), "It is too short: where is the brevity penalty?"),
+        (100 * math.exp(1 - r / c) * _geometric(clipped),
+         "What is longer than the reference is not rewarded: the penalty is at most 1."),
+        (100 * penalty * _geometric(loose),
+         "An n-gram counts at most as often as it stands in the reference."),
+        (100 * penalty * _geometric(recalled),
+         "Divide by the n-grams written, not by those wanted."),
+        (100 * penalty * sum(clipped) / 4, "The mean over n is geometric: the fourth root."),
+        (100 * penalty * clipped[0], "Those are single words. BLEU takes n = 1, 2, 3 and 4."),
+        (100 * sum(singles) / len(singles), "Sum all counts first; BLEU is no mean of texts."),
+    ]  # fmt: skip
+
+
+def _shares(
+    written: list[list[str]],
+    wanted: list[list[str]],
+    *,
+    clip: bool = True,
+    of_reference: bool = False,
+) -> list[float]:
+    """Precisions of n = 1 to 4, right or with a known slip."""
+    shares = []
+    for n in range(1, 5):
+        matches = total = 0
+        for text, reference in zip(written, wanted, strict=True):
+            mine, theirs = (Counter(zip(*(t[k:] for k in range(n)), strict=False))
+                            for t in (text, reference))  # fmt: skip
+            matches += sum(
+                min(k, theirs[g]) if clip else k * (g in theirs) for g, k in mine.items()
+            )
+            total += (theirs if of_reference else mine).total()
+        shares.append(matches / total if total else 0.0)
+    return shares
+
+
+def _geometric(shares: list[float]) -> float:
+    return math.prod(shares) ** 0.25
