@@ -287,6 +287,23 @@ def test_other_optimisers(saved, path):
     refused(path, rule, with_optimizers(one_group, same(1)))
 
 
+def test_options_of_another_version(saved, path):
+    def change(tensors, about):
+        about["optimizers"][0]["groups"][1]["warmth"] = 0.5
+
+    rewritten(path, change)
+    refused(path, r"options must have the names of the checkpoint; got checkpoint=.*'warmth'")
+
+
+def test_a_group_may_have_an_option_of_its_own(path):
+    layer = nn.Linear(2, 3)
+    groups = [{"params": [layer.weight], "part": "matrix"}, {"params": [layer.bias]}]
+    save_checkpoint(path, layer, optimizers=torch.optim.SGD(groups, lr=0.1), step=2)
+    again = torch.optim.SGD([{**group, "lr": 0.5} for group in groups])
+    assert load_checkpoint(path, layer, optimizers=again) == 2
+    assert [group["lr"] for group in again.param_groups] == [0.1, 0.1]
+
+
 def test_a_state_that_does_not_fit_its_parameter(saved, path):
     def change(tensors, about):
         tensors["optimizers.1.exp_avg.embedding.weight"] = torch.zeros(7, 6)

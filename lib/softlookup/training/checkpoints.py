@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,12 @@ from torch.optim import Optimizer
 
 from softlookup.checks import require, require_int
 from softlookup.files import replace_file
+from softlookup.training.optimizer_states import (
+    _description,
+    _require_names,
+    _restored,
+    _tensors_of,
+)
 
 FORMAT = "softlookup.training"
 VERSION = "1"
@@ -129,58 +135,12 @@ def _tensors(
     """Every tensor of the run, by a name that says where it belongs."""
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     for k, optimizer in enumerate(optimizers):
-        for name, key, value in _state(optimizer, model):
-            if isinstance(value, Tensor):
-                tensors[f"optimizers.{k}.{key}.{name}"] = value
+        kept = _tensors_of(optimizer, model)
+        tensors |= {f"optimizers.{k}.{name}": tensor for name, tensor in kept.items()}
     tensors |= {f"generators.{name}": g.get_state() for name, g in generators.items()}
     wrong = [name for name, value in tensors.items() if not isinstance(value, Tensor)]
     require(not wrong, "the model's state must be tensors", wrong=wrong)
     return tensors
-
-
-def _state(optimizer: Optimizer, model: nn.Module) -> Iterator[tuple[str, str, Any]]:
-    """What an optimiser remembers: the parameter's name, the key, the value."""
-    names = _names(model)
-    for parameter, kept in optimizer.state.items():
-        for key, value in kept.items():
-            yield names[id(parameter)], key, value
-
-
-def _description(optimizer: Optimizer, model: nn.Module) -> dict[str, Any]:
-    """An optimiser without its tensors, as plain JSON."""
-    plain = [
-        [name, key, _plain(key, value)]
-        for name, key, value in _state(optimizer, model)
-        if not isinstance(value, Tensor)
-    ]
-    groups = [
-        {key: _plain(key, value) for key, value in group.items() if key != "params"}
-        for group in optimizer.param_groups
-    ]
-    kind, params = type(optimizer).__name__, _params(optimizer, model)
-    return {"kind": kind, "params": params, "groups": groups, "plain": plain}
-
-
-def _params(optimizer: Optimizer, model: nn.Module) -> list[list[str]]:
-    """The names of the parameters of each group."""
-    names = _names(model)
-    groups = [group["params"] for group in optimizer.param_groups]
-    strange = [tuple(p.shape) for group in groups for p in group if id(p) not in names]
-    require(not strange, "an optimiser's parameters must be those of the model", strange=strange)
-    return [[names[id(p)] for p in group] for group in groups]
-
-
-def _names(model: nn.Module) -> dict[int, str]:
-    return {id(parameter): name for name, parameter in model.named_parameters()}
-
-
-def _plain(key: str, value: Any) -> Any:
-    """A number, a string, None, or a list of them: what JSON gives back as it was."""
-    value = list(value) if isinstance(value, tuple) else value
-    parts = value if isinstance(value, list) else [value]
-    is_plain = all(part is None or isinstance(part, bool | int | float | str) for part in parts)
-    require(is_plain, "an optimiser's options must be plain numbers", **{key: value})
-    return value
 
 
 def _tied(model: nn.Module) -> list[list[str]]:
@@ -216,11 +176,6 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return found, about
 
 
-def _require_names(expected: Iterable[str], found: Iterable[str], rule: str) -> None:
-    missing, extra = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
-    require(not missing and not extra, rule, missing=missing, extra=extra)
-
-
 def _require_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], prefix: str) -> None:
     """The same names after ``prefix``, and each tensor of the shape and dtype expected."""
     there = [name for name in found if name.startswith(prefix)]
@@ -246,50 +201,10 @@ def _states(
     require(len(saved) == len(optimizers), rule, checkpoint=len(saved), given=len(optimizers))
     states = []
     for k, (optimizer, description) in enumerate(zip(optimizers, saved, strict=True)):
-        _require_same_optimizer(_description(optimizer, model), description)
         prefix = f"optimizers.{k}."
         tensors = {n.removeprefix(prefix): t for n, t in found.items() if n.startswith(prefix)}
-        states.append(_state_dict(optimizer, model, description, tensors))
+        states.append(_restored(optimizer, model, description, tensors))
     return states
-
-
-def _require_same_optimizer(ours: dict[str, Any], saved: dict[str, Any]) -> None:
-    rule = "the optimiser must be of the kind in the checkpoint"
-    require(ours["kind"] == saved["kind"], rule, checkpoint=saved["kind"], given=ours["kind"])
-    names, others = ([name for group in one["params"] for name in group] for one in (ours, saved))
-    _require_names(names, others, "the optimiser must have the parameters of the checkpoint")
-    rule = "the optimiser's groups must be those of the checkpoint"
-    sizes = [[len(group) for group in one["params"]] for one in (saved, ours)]
-    require(ours["params"] == saved["params"], rule, checkpoint=sizes[0], given=sizes[1])
-    options = [
-        sorted({*group} - {"initial_lr"}) for one in (ours, saved) for group in one["groups"]
-    ]
-    rule = "the optimiser's options must have the names of the checkpoint"
-    require(all(names == options[0] for names in options), rule, options=options)
-
-
-def _state_dict(
-    optimizer: Optimizer, model: nn.Module, saved: dict[str, Any], tensors: dict[str, Tensor]
-) -> dict[str, Any]:
-    order = [name for group in saved["params"] for name in group]
-    number, shapes = {name: i for i, name in enumerate(order)}, dict(model.named_parameters())
-    state: dict[int, dict[str, Any]] = {}
-    for full_name, tensor in tensors.items():
-        key, _, name = full_name.partition(".")
-        rule = "what the optimiser remembers must fit its parameter"
-        fits = name in number and tensor.shape in ((), shapes[name].shape)
-        require(fits, rule, name=full_name, kept=tensor, parameter=shapes.get(name))
-        state.setdefault(number[name], {})[key] = tensor
-    for name, key, value in saved["plain"]:
-        state.setdefault(number[name], {})[key] = value
-    groups, first = [], 0
-    for names, options, ours in zip(
-        saved["params"], saved["groups"], optimizer.param_groups, strict=True
-    ):
-        tuples = {k: tuple(v) for k, v in options.items() if isinstance(ours.get(k), tuple)}
-        groups.append(options | tuples | {"params": list(range(first, first + len(names)))})
-        first += len(names)
-    return {"state": state, "param_groups": groups}
 
 
 def _chance(

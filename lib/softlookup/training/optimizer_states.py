@@ -1,0 +1,106 @@
+"""Optimisers as tensors with names and plain numbers, and back: what checkpoints hold of them."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from softlookup.checks import require
+
+
+def _tensors_of(optimizer: Optimizer, model: nn.Module) -> dict[str, Tensor]:
+    """The tensors that an optimiser remembers, by key and parameter: "exp_avg.block.weight"."""
+    kept = _state(optimizer, model)
+    return {f"{key}.{name}": value for name, key, value in kept if isinstance(value, Tensor)}
+
+
+def _description(optimizer: Optimizer, model: nn.Module) -> dict[str, Any]:
+    """An optimiser without its tensors, as plain JSON."""
+    plain = [
+        [name, key, _plain(key, value)]
+        for name, key, value in _state(optimizer, model)
+        if not isinstance(value, Tensor)
+    ]
+    groups = [
+        {key: _plain(key, value) for key, value in group.items() if key != "params"}
+        for group in optimizer.param_groups
+    ]
+    kind, params = type(optimizer).__name__, _params(optimizer, model)
+    return {"kind": kind, "params": params, "groups": groups, "plain": plain}
+
+
+def _restored(
+    optimizer: Optimizer, model: nn.Module, saved: dict[str, Any], tensors: dict[str, Tensor]
+) -> dict[str, Any]:
+    """What ``load_state_dict`` takes, once all of it is known to fit."""
+    _require_same_optimizer(_description(optimizer, model), saved)
+    order = [name for group in saved["params"] for name in group]
+    number, shapes = {name: i for i, name in enumerate(order)}, dict(model.named_parameters())
+    state: dict[int, dict[str, Any]] = {}
+    for full_name, tensor in tensors.items():
+        key, _, name = full_name.partition(".")
+        rule = "what the optimiser remembers must fit its parameter"
+        fits = name in number and tensor.shape in ((), shapes[name].shape)
+        require(fits, rule, name=full_name, kept=tensor, parameter=shapes.get(name))
+        state.setdefault(number[name], {})[key] = tensor
+    for name, key, value in saved["plain"]:
+        state.setdefault(number[name], {})[key] = value
+    groups, first = [], 0
+    for names, options, ours in zip(
+        saved["params"], saved["groups"], optimizer.param_groups, strict=True
+    ):
+        tuples = {k: tuple(v) for k, v in options.items() if isinstance(ours.get(k), tuple)}
+        groups.append(options | tuples | {"params": list(range(first, first + len(names)))})
+        first += len(names)
+    return {"state": state, "param_groups": groups}
+
+
+def _require_same_optimizer(ours: dict[str, Any], saved: dict[str, Any]) -> None:
+    rule = "the optimiser must be of the kind in the checkpoint"
+    require(ours["kind"] == saved["kind"], rule, checkpoint=saved["kind"], given=ours["kind"])
+    names, others = ([name for group in one["params"] for name in group] for one in (ours, saved))
+    _require_names(names, others, "the optimiser must have the parameters of the checkpoint")
+    rule = "the optimiser's groups must be those of the checkpoint"
+    sizes = [[len(group) for group in one["params"]] for one in (saved, ours)]
+    require(ours["params"] == saved["params"], rule, checkpoint=sizes[0], given=sizes[1])
+    given, kept = (
+        [sorted({*group} - {"initial_lr"}) for group in one["groups"]] for one in (ours, saved)
+    )
+    rule = "the optimiser's options must have the names of the checkpoint"
+    require(given == kept, rule, checkpoint=kept, given=given)
+
+
+def _params(optimizer: Optimizer, model: nn.Module) -> list[list[str]]:
+    """The names of the parameters of each group."""
+    names = _names(model)
+    groups = [group["params"] for group in optimizer.param_groups]
+    strange = [tuple(p.shape) for group in groups for p in group if id(p) not in names]
+    require(not strange, "an optimiser's parameters must be those of the model", strange=strange)
+    return [[names[id(p)] for p in group] for group in groups]
+
+
+def _require_names(expected: Iterable[str], found: Iterable[str], rule: str) -> None:
+    missing, extra = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
+    require(not missing and not extra, rule, missing=missing, extra=extra)
+
+
+def _state(optimizer: Optimizer, model: nn.Module) -> Iterator[tuple[str, str, Any]]:
+    """What an optimiser remembers: the parameter's name, the key, the value."""
+    names = _names(model)
+    for parameter, kept in optimizer.state.items():
+        for key, value in kept.items():
+            yield names[id(parameter)], key, value
+
+
+def _names(model: nn.Module) -> dict[int, str]:
+    return {id(parameter): name for name, parameter in model.named_parameters()}
+
+
+def _plain(key: str, value: Any) -> Any:
+    """A number, a string, None, or a list of them: what JSON gives back as it was."""
+    value = list(value) if isinstance(value, tuple) else value
+    parts = value if isinstance(value, list) else [value]
+    is_plain = all(part is None or isinstance(part, bool | int | float | str) for part in parts)
+    require(is_plain, "an optimiser's options must be plain numbers", **{key: value})
+    return value
