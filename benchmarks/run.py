@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 from attention import AGAINST_HEADS, GROWTH_HEADS, against_rows, growth_rows
 from generation import GENERATION_HEADS, generation_rows
+from efficient import TILES_HEADS, WINDOW_HEADS, tiles_rows, window_rows
 from memory import high_water
 from ngram import HEADS as NGRAM_HEADS
 from ngram import ngram_rows
@@ -162,11 +163,14 @@ def main() -> None:
     many_heads = table(AGAINST_HEADS, against_rows())
     generation = table(GENERATION_HEADS, generation_rows())
     recipes = table(RECIPE_HEADS, recipe_rows())
+    windows = table(WINDOW_HEADS, window_rows())
+    tiles = table(TILES_HEADS, tiles_rows())
     stamp = (
         f"Measured on {datetime.date.today():%d %B %Y}: {machine()}, PyTorch {torch.__version__}."
     )
     parts = [stamp, first, second, third, fourth, recurrent, against, counted, growth]
-    PAGE.write_text("\n\n".join([*parts, many_heads, generation, recipes]) + "\n", encoding="utf-8")
+    parts += [many_heads, generation, recipes, windows, tiles]
+    PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,113 @@
+"""The planted language of chapter 18, its reader, and the small GPT."""
+
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from softlookup.attention import attention_weights
+from softlookup.exercises import modern_attention_models as models
+from softlookup.masks import causal_mask
+from softlookup.ops import masked_softmax
+from softlookup.training import train
+
+
+@pytest.fixture
+def language(generator):
+    return models.EchoLanguage(generator)
+
+
+def test_an_echo_letter_brings_back_the_letter_before(language):
+    ids = language.write(300, 40)
+    text = ["".join(models.LETTERS[k] for k in row) for row in ids]
+    assert all(row[0] == "^" and "^" not in row[1:] for row in text)
+    echoed = 0
+    for row in text:
+        for i in range(2, 40):
+            if row[i] in models.ECHOES:
+                assert row[i + 1] == row[i - 1]
+                echoed += 1
+    assert echoed > 300
+
+
+def test_all_other_letters_follow_the_chances(language):
+    ids = language.write(3000, 12)
+    last, following = ids[:, 1:-1].flatten(), ids[:, 2:].flatten()
+    for letter in ("b", "q"):
+        k = models.LETTERS.index(letter)
+        found = torch.bincount(following[last == k], minlength=27) / (last == k).sum()
+        spread = (language.chances[k] / (last == k).sum()).sqrt()
+        assert ((found - language.chances[k]).abs() < 5 * spread + 1e-9).all()
+    assert_close(language.chances.sum(dim=-1), torch.ones(27))
+    assert (language.chances[:, 0] == 0).all()
+
+
+def test_the_best_loss_is_the_mean_surprise_of_one_who_knows(language):
+    ids = language.write(7, 11)
+    total = 0.0
+    for row in ids.tolist():
+        for i in range(1, 12):
+            echoes = models.LETTERS[row[i - 1]] in models.ECHOES and i >= 2 and row[i - 2] > 0
+            total -= 0.0 if echoes else math.log(language.chances[row[i - 1], row[i]])
+    assert language.best_loss(ids) == pytest.approx(total / 77, rel=1e-5)
+
+
+def test_the_reader_reads_through_its_mask_alone(generator):
+    torch.manual_seed(0)
+    reader = models.EchoReader(masked_softmax, 6).double()
+    ids = torch.randint(27, (2, 9), generator=generator)
+    kept = []
+    reader.weights.register_forward_hook(lambda module, args, out: kept.append(out))
+    scores = reader(ids, causal_mask(9))
+    query, key, value = reader.head(ids)
+    weights = attention_weights(query, key, causal_mask(9))
+    assert_close(kept[0], weights)
+    x = reader.letters(ids)
+    assert_close(scores, reader.next(x + reader.W_O(weights @ value)))
+    changed = ids.clone()
+    changed[:, 6:] = (changed[:, 6:] + 1) % 27
+    assert_close(reader(changed, causal_mask(9))[:, :6], scores[:, :6])
+    assert not torch.equal(reader(changed, causal_mask(9))[:, 6:], scores[:, 6:])
+
+
+def test_losses_are_those_of_the_next_letter(generator):
+    torch.manual_seed(0)
+    reader = models.EchoReader(masked_softmax, 6).double()
+    ids = torch.randint(27, (2, 6), generator=generator)
+    losses = models.reader_losses(reader, ids, causal_mask(5)).detach()
+    chances = reader(ids[:, :-1], causal_mask(5)).softmax(dim=-1).detach()
+    for b in range(2):
+        for i in range(5):
+            assert losses[b, i].item() == pytest.approx(-math.log(chances[b, i, ids[b, i + 1]]))
+
+
+def test_training_learns_and_leaves_the_readers_seed_alone(language):
+    texts = language.write(256, 16)
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    reader = models.train_reader(masked_softmax, texts)
+    assert torch.equal(torch.rand(1), expected)
+    mean = models.reader_losses(reader, texts, causal_mask(16)).mean()
+    assert mean < language.best_loss(texts) + 0.3 < math.log(26)
+    assert not any(p.requires_grad for p in reader.parameters())
+
+
+def test_the_prose_model_reads_letters_it_has_not_seen(monkeypatch, generator):
+    steps = []
+    monkeypatch.setattr(
+        models, "train", lambda *args, **kw: steps.append(kw["n_steps"]) or train(*args, **kw)
+    )
+    model, ids = models.train_prose_gpt(generator, n_steps=2)
+    assert steps == [2]
+    assert ids.shape == (128, 256)
+    assert (ids[:, 0] == 0).all()
+    assert (ids[:, 1:] > 0).all()
+    losses = models.gpt_losses(model, ids[:3])
+    scores = model(ids[:3, :-1]).log_softmax(dim=-1)
+    assert_close(losses, -scores.gather(-1, ids[:3, 1:, None]).squeeze(-1))
+    prose = models.english_prose()
+    known = [None, *sorted(set(prose))]
+    held_out = prose[len(prose) * 9 // 10 :]
+    assert all("".join(known[k] for k in row[1:].tolist()) in held_out for row in ids[:5])
