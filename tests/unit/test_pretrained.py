@@ -317,6 +317,19 @@ def test_without_a_config(gpt2_tensors, bert_tensors, tmp_path):
             load(tmp_path)
 
 
+@pytest.mark.parametrize(("size", "d_model"), [("small", 768), ("xl", 1600)])
+def test_a_published_gpt2_is_known_by_its_table(size, d_model):
+    """With the head count of that size; the rest of its tensors are missing here."""
+    table = torch.zeros(1, dtype=torch.float32).expand(50_257, d_model)
+    n_layers = GPTConfig.gpt2(size).n_layers
+    with pytest.raises(ValueError, match=r"missing=\['wpe\.weight', .*'ln_f\.bias'\]") as error:
+        load_gpt2({"wte.weight": table})
+    assert f"'h.{n_layers - 1}.ln_1.weight'" in str(error.value)
+    assert f"'h.{n_layers}.ln_1.weight'" not in str(error.value)
+    with pytest.raises(ValueError, match=r"without a config\.json, give a config"):
+        load_gpt2({"wte.weight": table[1:]})
+
+
 @pytest.mark.bad_input
 def test_what_is_no_tensor(gpt2_tensors):
     gpt2_tensors["transformer.ln_f.bias"] = [0.0] * 10

@@ -41,7 +41,7 @@ def gpt2_files(*, download: bool = False) -> GPT2Files | None:
 
     Example:
         >>> files = gpt2_files()  # doctest: +SKIP
-        >>> model = load_gpt2(files.weights, GPTConfig.gpt2("small"))  # doctest: +SKIP
+        >>> model = load_gpt2(files.weights)  # doctest: +SKIP
         >>> tokenizer = GPT2Tokenizer.from_files(*files[1:])  # doctest: +SKIP
     """
     source = SOURCES["gpt2_files"]

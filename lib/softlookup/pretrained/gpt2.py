@@ -10,6 +10,7 @@ from torch import Tensor
 
 from softlookup.checks import require
 from softlookup.gpt import GPT, GPTConfig
+from softlookup.gpt.configuration import GPT2_SIZES
 from softlookup.pretrained.checkpoint import (
     Part,
     fill,
@@ -55,17 +56,18 @@ def load_gpt2(
     Args:
         source: A folder, a safetensors file, or tensors by name, as in ``read_checkpoint``. The
             names are Hugging Face's, with or without "transformer." before them.
-        config: The model's choices; left out, those of the ``config.json`` in the folder. No
-            weight tells how many heads there are.
+        config: The model's choices; left out, those of the ``config.json`` in the folder, or of
+            the published model whose table has that shape. No weight tells how many heads there
+            are.
 
     Returns:
         The model, switched to evaluation, in the checkpoint's dtype.
 
     Raises:
-        ValueError: The file is missing, cut short or damaged; there is neither a config nor a
-            ``config.json``, or it describes another kind of model; names or shapes do not fit, and
-            the message lists what is missing, extra and misshapen; or the model ties its tables and
-            the checkpoint does not.
+        ValueError: The file is missing, cut short or damaged; nothing tells the config, or it
+            describes another kind of model; names or shapes do not fit, and the message lists what
+            is missing, extra and misshapen; or the model ties its tables and the checkpoint does
+            not.
 
     Source: Radford et al. 2019, section 2.3; the names are those of the package ``transformers``.
     Chapter: training#real-weights.
@@ -74,10 +76,11 @@ def load_gpt2(
         >>> model = load_gpt2("folder-of-gpt2")  # doctest: +SKIP
     """
     tensors, settings = read_checkpoint(source)
-    require(config is not None or settings is not None, "without a config.json, give a config")
-    config = _config(settings) if config is None else config
-    _require_gpt2(config)
     prefix = PREFIX if any(name.startswith(PREFIX) for name in tensors) else ""
+    if config is None:
+        table = tensors.get(prefix + TABLE)
+        config = _published(table) if settings is None else _config(settings)
+    _require_gpt2(config)
     ignored = {name for name in tensors if BUFFER.fullmatch(name.removeprefix(prefix))}
     if config.tie:
         require_same(tensors, prefix + TABLE, HEAD)
@@ -99,6 +102,14 @@ def _parts(config: GPTConfig, prefix: str) -> Iterator[Part]:
         yield Part(f"{prefix}ln_f.{kind}", (f"norm.{kind}",))
     if not config.tie:
         yield Part(HEAD, ("unembedding.weight",))
+
+
+def _published(table: Tensor | None) -> GPTConfig:
+    """The published model that has a table of tokens of this shape."""
+    for config in map(GPTConfig.gpt2, GPT2_SIZES):
+        if table is not None and table.shape == (config.vocab_size, config.d_model):
+            return config
+    raise ValueError("without a config.json, give a config: this is no published GPT-2")
 
 
 def _config(settings: dict[str, Any]) -> GPTConfig:
