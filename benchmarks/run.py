@@ -15,8 +15,8 @@ from pathlib import Path
 
 import torch
 from attention import AGAINST_HEADS, GROWTH_HEADS, against_rows, growth_rows
-from generation import GENERATION_HEADS, generation_rows
 from efficient import TILES_HEADS, WINDOW_HEADS, tiles_rows, window_rows
+from generation import GENERATION_HEADS, generation_rows
 from memory import high_water
 from ngram import HEADS as NGRAM_HEADS
 from ngram import ngram_rows
