@@ -63,7 +63,7 @@ class Recipe:
     rate: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.99)
     matrix_rate: float | None = None
-    momentum: float = 0.9
+    momentum: float = 0.95
     weight_decay: float = 0.1
     n_warmup: int = 100
     cosine: bool = True
@@ -84,7 +84,7 @@ class Recipe:
 
     def optimizers(self, model: GPT) -> list[Optimizer]:
         """AdamW, or Muon for the matrices and AdamW for the rest."""
-        options = {"lr": self.rate, "betas": self.betas}
+        options = {"lr": self.rate, "betas": self.betas, "fused": True}
         if self.matrix_rate is None:
             return [AdamW(decay_groups(model, self.weight_decay), **options)]
         matrices, rest = matrices_and_rest(model)
@@ -99,19 +99,22 @@ NEW = Recipe(
         "positions": "rotary",
         "norm": "rms",
         "qk_norm": True,
-        "activation": "relu2",
+        "activation": "silu",
+        "gated": True,
+        "d_ff": 344,
         "bias": False,
     },
-    n_steps=240,
-    batch=8,
+    n_steps=165,
+    batch=16,
     rate=0.01,
     betas=(0.9, 0.95),
-    matrix_rate=0.015,
+    matrix_rate=0.02,
+    momentum=0.75,
     n_warmup=10,
     cosine=False,
     half=True,
 )
-"""Found by trying one change at a time on the training text."""
+"""Found by trying one change at a time, with two seeds, on every fourth piece of the last tenth."""
 
 
 def has_bfloat16() -> bool:
@@ -194,7 +197,14 @@ def recipe_rows() -> list[list[str]]:
         return []
     if not has_bfloat16():
         print("This processor does not multiply in bfloat16: both recipes compute in float32.")
-    pairs = [(run(OLD, seed, data), run(NEW, seed, data)) for seed in SEEDS]  # side by side
+    pairs = []
+    for seed in SEEDS:  # side by side, so that a busy hour hits both
+        pairs.append((run(OLD, seed, data), run(NEW, seed, data)))
+        (before, slow), (after, fast) = pairs[-1]
+        print(
+            f"seed {seed}: {before:.3f} nats in 2019, {after:.3f} in 1/{slow / fast:.1f}",
+            flush=True,
+        )
     share = statistics.median(new[1] / old[1] for old, new in pairs)
     rows = []
     for k, (name, recipe) in enumerate((("2019", OLD), ("ours", NEW))):
@@ -216,6 +226,7 @@ def recipe_rows() -> list[list[str]]:
 def ledger() -> dict[str, Recipe]:
     """Our recipe with one idea of 2019 in the place of one of ours, and 2019 as it was."""
     model = NEW.model
+    plain = model | {"gated": False, "d_ff": None}
     longer = NEW.n_characters // (OLD.batch * CONTEXT)
     return {
         "AdamW for the matrices too": replace(NEW, matrix_rate=None, rate=4e-3),
@@ -224,10 +235,8 @@ def ledger() -> dict[str, Recipe]:
             NEW, model=model | {"norm": "layer", "bias": True}
         ),
         "no norm of queries and keys": replace(NEW, model=model | {"qk_norm": False}),
-        "GELU for squared ReLU": replace(NEW, model=model | {"activation": "gelu"}),
-        "SwiGLU for squared ReLU": replace(
-            NEW, model=model | {"activation": "silu", "gated": True, "d_ff": 344}
-        ),
+        "GELU without a gate for SwiGLU": replace(NEW, model=plain | {"activation": "gelu"}),
+        "squared ReLU without a gate": replace(NEW, model=plain | {"activation": "relu2"}),
         "the cosine of 2019": replace(NEW, cosine=True),
         "float32 for bfloat16": replace(NEW, half=False),
         "2019, as many characters": replace(OLD, n_steps=longer, n_warmup=longer // 20),
