@@ -1,6 +1,6 @@
 """What a model is asked to do: the next token, a masked token, a softened target."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -77,6 +77,40 @@ def next_token_loss(
         require(bool(predicted.any()), rule, lengths=lengths)
         scores, targets = scores[predicted], targets[predicted]
     return cross_entropy(scores, targets)
+
+
+def random_pieces(
+    ids: Int[Tensor, "n"], length: int, batch_size: int, *, generator: torch.Generator
+) -> Iterator[Int[Tensor, "batch_size length"]]:
+    """Batches without end: pieces of one long text, each beginning anywhere.
+
+    Args:
+        ids: The text.
+        length: How many tokens a piece has.
+        batch_size: How many pieces a batch has.
+        generator: The source of chance.
+
+    Yields:
+        One piece a row. Every place where a whole piece fits is as likely as any other.
+
+    Raises:
+        ValueError: ``ids`` is not one text of at least ``length`` tokens, or a number is no integer
+            of at least 1.
+
+    Source: Radford et al. 2018, section 4.1. Chapter: training#a-gpt-on-real-prose.
+
+    Example:
+        >>> pieces = random_pieces(torch.arange(3), 3, 2, generator=torch.Generator())
+        >>> next(pieces)
+        tensor([[0, 1, 2],
+                [0, 1, 2]])
+    """
+    require_int(1, length=length, batch_size=batch_size)
+    fits = ids.ndim == 1 and len(ids) >= length
+    require(fits, "ids must be one text of at least length tokens", ids=ids, length=length)
+    while True:
+        first = torch.randint(len(ids) - length + 1, (batch_size, 1), generator=generator)
+        yield ids[first + torch.arange(length)]
 
 
 def next_token_log_probabilities(

@@ -12,6 +12,7 @@ from softlookup.objectives import (
     next_token_log_probabilities,
     next_token_loss,
     next_token_pairs,
+    random_pieces,
     smoothed_cross_entropy,
     smoothed_targets,
 )
@@ -83,6 +84,35 @@ def test_last_row_and_filler_have_no_influence(generator):
 def test_even_scores_cost_the_logarithm_of_the_vocabulary():
     loss = next_token_loss(torch.zeros(2, 3, 7), torch.tensor([[5, 2, 6], [1, 0, 0]]))
     assert_close(loss, torch.tensor(math.log(7)))
+
+
+# pieces of a text
+
+
+def test_pieces_begin_at_every_place_as_often(generator):
+    """Each of the eight places gets its share of 40,000 draws, within four deviations."""
+    batch = next(random_pieces(torch.arange(12), 5, 40_000, generator=generator))
+    assert torch.equal(batch - batch[:, :1], torch.arange(5).expand(40_000, -1))
+    shares = torch.bincount(batch[:, 0], minlength=9) / 40_000
+    assert shares[8] == 0
+    assert (shares[:8] - 1 / 8).abs().max() < 4 * (1 / 8 * 7 / 8 / 40_000) ** 0.5
+
+
+def test_pieces_go_on_without_end_and_the_seed_decides():
+    text = torch.arange(100)
+    runs = []
+    for seed in (5, 5, 6):
+        pieces = random_pieces(text, 7, 3, generator=torch.Generator().manual_seed(seed))
+        runs.append(torch.stack([next(pieces) for _ in range(4)]))
+    assert runs[0].shape == (4, 3, 7)
+    assert torch.equal(runs[0], runs[1])
+    assert not torch.equal(runs[0], runs[2])
+    assert not torch.equal(runs[0][0], runs[0][1])
+
+
+def test_one_piece_may_be_the_whole_text(generator):
+    batch = next(random_pieces(torch.arange(7), 7, 2, generator=generator))
+    assert batch.tolist() == [list(range(7))] * 2
 
 
 # a window of k
@@ -412,3 +442,17 @@ def test_smoothing_refuses_targets_and_scores():
     scores[0, 0, 1] = -math.inf
     with pytest.raises(ValueError, match="scores must be finite: smoothing asks"):
         smoothed_cross_entropy(scores, IDS, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("ids", "length", "batch_size", "message"),
+    [
+        (torch.arange(4), 5, 1, r"at least length tokens; got ids=\(4,\), length=5"),
+        (IDS, 2, 1, r"one text of at least length tokens; got ids=\(2, 3\)"),
+        (torch.arange(4), 0, 1, "length must be an integer of at least 1; got length=0"),
+        (torch.arange(4), 2, 0, "batch_size must be an integer of at least 1; got batch_size=0"),
+    ],
+)
+def test_pieces_refuse(generator, ids, length, batch_size, message):
+    with pytest.raises(ValueError, match=message):
+        next(random_pieces(ids, length, batch_size, generator=generator))
