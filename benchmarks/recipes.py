@@ -8,8 +8,9 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from typing import Any
 
 import torch
@@ -124,8 +125,10 @@ def has_bfloat16() -> bool:
 
 def texts() -> tuple[int, Tensor, Tensor] | None:
     """The size of the vocabulary; the first nine tenths of the text, and the rest, as ids."""
-    text = tiny_shakespeare()
+    with redirect_stdout(StringIO()):  # its line speaks of a stand-in, and here there is none
+        text = tiny_shakespeare()
     if text is None:
+        print("Tiny Shakespeare is not in the cache: what seven years bought is not measured.")
         return None
     vocabulary = Vocabulary(sorted(set(text)), unknown=None)
     ids = torch.tensor(vocabulary.encode(list(text)))
@@ -193,7 +196,6 @@ def recipe_rows() -> list[list[str]]:
     """Both recipes: what they read, where they end, and the share of the CPU seconds of 2019."""
     data = texts()
     if data is None:
-        print("What seven years bought is not measured without tiny Shakespeare.")
         return []
     if not has_bfloat16():
         print("This processor does not multiply in bfloat16: both recipes compute in float32.")
@@ -247,7 +249,6 @@ def ledger_rows() -> list[list[str]]:
     """What the loss and the time would be without each idea."""
     data = texts()
     if data is None:
-        print("The ledger of ideas is not measured without tiny Shakespeare.")
         return []
     loss, spent = runs(NEW, data)
     rows = [["nothing else", f"{loss:.3f}", "", "1"]]
