@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.analysis import ablated_streams, rank_residual, token_cosine
+from softlookup.analysis import ablated_streams, random_stack, rank_residual, token_cosine
 from softlookup.blocks import EncoderBlock
 from softlookup.masks import causal_mask
 from softlookup.normalization import layer_norm
@@ -103,27 +103,43 @@ def test_each_part_taken_out_by_hand(generator, skip, feed_forward, norm, norm_f
     assert_close(ablated_streams(blocks, expected[0], mask, **options), torch.stack(expected))
 
 
-def random_stack(seed, scale=2**0.5, n_blocks=6):
-    """Sixteen tokens and one-headed blocks 64 wide, whose matrices keep a length on average."""
-    tokens, thoughts = (np.random.default_rng(seed + k) for k in (0, 100))
-    x, blocks = torch.tensor(tokens.standard_normal((16, 64))), []
-    for _ in range(n_blocks):
-        block = EncoderBlock(64, 1, 256, bias=False).double().requires_grad_(False)
-        read, think = block.self_attention.layer, block.feed_forward.layer
-        for W in (read.W_Q, read.W_K, read.W_V, think.W_1, think.W_2):
-            numbers = tokens if W.in_features == W.out_features else thoughts
-            drawn = numbers.standard_normal((W.in_features, W.out_features)) / W.in_features**0.5
-            W.weight.copy_(torch.tensor(drawn).mT)
-        think.W_1.weight.mul_(scale)
-        torch.nn.init.eye_(read.W_O.weight)
-        blocks.append(block)
-    return x, blocks
+def attention_by_hand(seed, n_layers, n=16, d=64):
+    """Attention alone, its matrices drawn one after the other."""
+    draw = np.random.default_rng(seed).standard_normal
+    x = [draw((n, d))]
+    for _ in range(n_layers):
+        W_Q, W_K, W_V = (draw((d, d)) / d**0.5 for _ in range(3))
+        scores = np.exp(x[-1] @ W_Q @ (x[-1] @ W_K).T / d**0.5)
+        x.append(scores / scores.sum(axis=1, keepdims=True) @ x[-1] @ W_V)
+    return torch.tensor(np.stack(x))
+
+
+def test_a_random_stack_by_hand():
+    x, blocks = random_stack(3, 4, n=7, d_model=20)
+    found = ablated_streams(blocks, x, skip=False, feed_forward=False, norm="none")
+    assert_close(found, attention_by_hand(3, 4, 7, 20))
+    draw = np.random.default_rng(103).standard_normal
+    W_1, W_2 = draw((20, 80)) / 20**0.5 * 2**0.5, draw((80, 20)) / 80**0.5
+    rows = np.maximum(x.numpy() @ W_1, 0) @ W_2
+    assert_close(blocks[0].feed_forward.layer(x), torch.tensor(rows))
+    assert len(blocks) == 4
+    assert not [p for block in blocks for p in block.parameters() if p.requires_grad]
+
+
+def test_a_random_stack_keeps_lengths():
+    x, blocks = random_stack(5, 3, n=50, d_model=100)
+    for block in blocks:
+        for layer in (block.self_attention.layer.W_V, block.feed_forward.layer):
+            ratio = layer(x).square().mean() / x.square().mean()
+            assert 0.9 < ratio < 1.1
+    twice = random_stack(5, 3, n=50, d_model=100, scale=2 * 2**0.5)[1]
+    assert_close(twice[2].feed_forward.layer(x), 2 * blocks[2].feed_forward.layer(x))
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_which_part_prevents_collapse(seed):
     """`rank-collapse`: after four blocks, without norms."""
-    x, blocks = random_stack(seed, n_blocks=4)
+    x, blocks = random_stack(seed, 4)
     for feed_forward, most in (False, 2.3e-16), (True, 3.5e-16):
         lost = ablated_streams(blocks, x, skip=False, feed_forward=feed_forward, norm="none")
         assert rank_residual(lost[-1]) <= most
@@ -136,13 +152,13 @@ def test_which_part_prevents_collapse(seed):
 @pytest.mark.parametrize("scale", [0.2, 1.0, 5.0, 50.0])
 @pytest.mark.parametrize("norm", ["pre", "post", "none"])
 def test_no_scale_of_the_feed_forward_layer_prevents_it(seed, scale, norm):
-    x, blocks = random_stack(seed, scale)
+    x, blocks = random_stack(seed, 6, scale=scale)
     assert rank_residual(ablated_streams(blocks, x, skip=False, norm=norm)[-1]) < 1e-9
 
 
 def test_the_logarithm_at_least_doubles():
     """`rank-collapse-double-exponential`"""
-    x, blocks = random_stack(0, n_blocks=4)
+    x, blocks = random_stack(0, 4)
     found = rank_residual(ablated_streams(blocks, x, skip=False, feed_forward=False, norm="none"))
     expected = torch.tensor([7.23e-1, 2.91e-2, 7.67e-7], dtype=torch.float64)
     assert_close(found[1:4], expected, rtol=2e-3, atol=0)
@@ -174,6 +190,13 @@ def test_bad_input(generator):
         ablated_streams(random_blocks(1), normal(generator, 7, 6), norm="first")
     with pytest.raises(ValueError, match="x must be a matrix with rows of length 6"):
         ablated_streams(random_blocks(1), normal(generator, 7, 5))
+    with pytest.raises(ValueError, match="seed must be an integer of at least 0; got seed=-1"):
+        random_stack(-1)
+    with pytest.raises(ValueError, match="scale must be positive and finite; got scale=0.0"):
+        random_stack(0, scale=0.0)
+    for name in ("n_layers", "n", "d_model"):
+        with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1"):
+            random_stack(**{"seed": 0, name: 0})
 
 
 @pytest.mark.bad_input

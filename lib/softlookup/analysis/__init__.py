@@ -1,6 +1,11 @@
 """What one does with a trained model: look at its probes, mute its heads, name their patterns."""
 
-from softlookup.analysis.collapse import ablated_streams, rank_residual, token_cosine
+from softlookup.analysis.collapse import (
+    ablated_streams,
+    random_stack,
+    rank_residual,
+    token_cosine,
+)
 from softlookup.analysis.distances import head_distance
 from softlookup.analysis.induction import induction_pattern, induction_scores, repeating_texts
 from softlookup.analysis.lens import logit_lens, residual_stream
@@ -42,6 +47,7 @@ __all__ = [
     "pattern_scores",
     "probes_of",
     "prune_greedily",
+    "random_stack",
     "rank_residual",
     "rarest_pattern",
     "relation_pattern",

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from softlookup.blocks import EncoderBlock, Sublayer
-from softlookup.checks import require, require_choice, require_float
+from softlookup.checks import require, require_choice, require_float, require_int
 from softlookup.ops import unit_vectors
 
 
@@ -113,6 +114,60 @@ def ablated_streams(
             x = _pass(block.feed_forward, x, skip, norm)
         streams.append(x)
     return torch.stack(streams)
+
+
+def random_stack(
+    seed: int, n_layers: int = 24, *, n: int = 16, d_model: int = 64, scale: float = 2**0.5
+) -> tuple[Float[Tensor, "n d_model"], list[EncoderBlock]]:
+    r"""Tokens and a stack as before training: normal numbers, matrices that keep a row's length.
+
+    An entry of a matrix with $m$ rows has the variance $1/m$. There is one head, so that $W^O$ has
+    nothing to mix and is the identity, and there are no biases. The feed-forward layers draw from
+    a source of their own: with and without them, attention is the same.
+
+    Args:
+        seed: Draws the tokens and the matrices, with NumPy's generator.
+        n_layers: The number of blocks; they are pre-norm.
+        n: The number of tokens.
+        d_model: Their width; the feed-forward layers are four times as wide.
+        scale: How many times larger the first matrix of each feed-forward layer is; the root of 2
+            makes up for the half that ReLU cuts off.
+
+    Returns:
+        The tokens, and the blocks from the bottom up, in float64; nothing in them is trained.
+
+    Raises:
+        ValueError: A size is no integer of at least 1, or ``seed`` none of at least 0, or
+            ``scale`` is not positive and finite.
+
+    Source: Glorot and Bengio 2010; He et al. 2015; lecture 004, "Necessity of Feed Forward Nets".
+    Chapter: block#do-tokens-collapse.
+
+    Example:
+        >>> x, blocks = random_stack(0, 4)
+        >>> rank_residual(ablated_streams(blocks, x, skip=False, norm="none")[-1]) < 1e-15
+        tensor(True)
+    """
+    require_int(0, seed=seed)
+    require_int(1, n_layers=n_layers, n=n, d_model=d_model)
+    require(0 < scale < float("inf"), "scale must be positive and finite", scale=scale)
+    tokens, thoughts = (np.random.default_rng(seed + k) for k in (0, 100))
+    x = torch.tensor(tokens.standard_normal((n, d_model)))
+    return x, [_random_block(tokens, thoughts, d_model, scale) for _ in range(n_layers)]
+
+
+def _random_block(
+    tokens: np.random.Generator, thoughts: np.random.Generator, d_model: int, scale: float
+) -> EncoderBlock:
+    block = EncoderBlock(d_model, 1, 4 * d_model, bias=False, norm_first=True).double()
+    read, think = block.requires_grad_(False).self_attention.layer, block.feed_forward.layer
+    layers = [(W, tokens) for W in (read.W_Q, read.W_K, read.W_V)]
+    for W, numbers in (*layers, (think.W_1, thoughts), (think.W_2, thoughts)):
+        drawn = numbers.standard_normal((W.in_features, W.out_features)) / W.in_features**0.5
+        W.weight.copy_(torch.tensor(drawn).mT)
+    think.W_1.weight.mul_(scale)
+    nn.init.eye_(read.W_O.weight)
+    return block
 
 
 def _pass(layer: Sublayer, x: Tensor, skip: bool, norm: str | None, **options: object) -> Tensor:

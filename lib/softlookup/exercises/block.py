@@ -7,8 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from softlookup.analysis import ablated_streams, rank_residual
-from softlookup.blocks import EncoderBlock
+from softlookup.analysis import ablated_streams, random_stack, rank_residual
 from softlookup.checks import require_choice, require_int
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
 from softlookup.feedforward import FeedForward
@@ -137,19 +136,14 @@ def residual_with(*switches: str, seed: int = 0) -> float:
     require_int(0, seed=seed)
     for switch in switches:
         require_choice(_SWITCHES, switch=switch)
-    generator = torch.Generator().manual_seed(seed)
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        x = torch.randn(16, 32, generator=generator, dtype=torch.float64)
-        blocks = [EncoderBlock(32, 1, 128, bias=False).double() for _ in range(_BLOCKS)]
-        for parameter in (p for block in blocks for p in block.parameters() if p.ndim == 2):
-            nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5, generator=generator)
-        streams = ablated_streams(
-            blocks,
-            x,
-            skip="skip" in switches,
-            feed_forward="feed-forward" in switches,
-            norm="pre" if "norm" in switches else "none",
-        )
+    x, blocks = random_stack(seed, _BLOCKS)
+    streams = ablated_streams(
+        blocks,
+        x,
+        skip="skip" in switches,
+        feed_forward="feed-forward" in switches,
+        norm="pre" if "norm" in switches else "none",
+    )
     return rank_residual(streams[-1]).item()
 
 
