@@ -150,7 +150,7 @@ def test_scores_of_any_size_stay_finite(generator, size):
 
 def test_what_the_mask_hides_gets_nothing_whatever_it_is(generator):
     (scores,) = normal(generator, (5, 7))
-    mask = streaming_mask(7, 2, 1)[:5]
+    mask = sliding_mask(7, 3)[2:]  # key 0 is hidden from all rows but one
     scores[~mask] = torch.nan
     weights = softmax_plus_one(scores, mask)
     assert (weights[~mask] == 0).all()
