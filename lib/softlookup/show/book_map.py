@@ -77,7 +77,7 @@ _ALT = (
 )
 _CAPTION = (
     "The map of the book. Data flow from top to bottom, through the four modules of lecture 004, "
-    "numbered. Filled: the steps that every text passes. Dashed: chapters not yet written."
+    "numbered. Filled: the steps that every text passes."
 )
 
 
