@@ -110,7 +110,8 @@ class Simulator {
       svg("circle", {cx: x(this.i), cy: y(now.error), r: 5, class: "ss-here"}));
     this.chart.setAttribute("aria-label",
       `Error at each position; at ${this.i} it is ${now.error.toFixed(2)}, on average ${mean.toFixed(2)}`);
-    this.mean.textContent = `Average error over all ${this.n} positions: ${mean.toFixed(2)}, `
+    this.mean.textContent = `Error is the distance from what full attention reads; `
+      + `on average over all ${this.n} positions: ${mean.toFixed(2)}, `
       + `with a cache of at most ${Math.min(this.n, this.width + this.sinks)} keys.`;
   }
 }
