@@ -206,8 +206,7 @@ def test_it_holds_still_when_asked_to(open_figure):
 
 
 def test_the_html_is_small():
-    figure = SamplingFilters(
-        ["a" * 20] * 6, torch.randn(6, 1000), [f"token {i}" for i in range(1000)]
-    )
+    tokens = [f"token {i}" for i in range(2000)]
+    figure = SamplingFilters(["a" * 20] * 6, torch.randn(6, 2000), tokens)
     assert len(figure.html().encode()) < 200_000
     assert len(json.loads(figure.data)["scores"]) == 6

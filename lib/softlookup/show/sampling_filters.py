@@ -8,7 +8,7 @@ from torch import Tensor
 from softlookup.checks import require, require_float, require_int, require_text
 from softlookup.show.interactive import Interactive
 
-_MOST_PROMPTS, _MOST_TOKENS, _LONGEST = 6, 1000, 200
+_MOST_PROMPTS, _MOST_SCORES, _LONGEST = 6, 12_000, 200
 _ALT = (
     "Bars for the most probable next tokens of a trained model; sliders for temperature, top-k, "
     "top-p and min-p cut some of them and stretch the others, and a count tells how many are left."
@@ -87,8 +87,10 @@ def _check_texts(prompts: Sequence[str], tails: Sequence[str], tokens: Sequence[
     n_prompts, n_tokens = len(prompts), len(tokens)
     rule = f"prompts must be 1 to {_MOST_PROMPTS}"
     require(1 <= n_prompts <= _MOST_PROMPTS, rule, n_prompts=n_prompts)
-    rule = f"tokens must be 2 to {_MOST_TOKENS}"
-    require(2 <= n_tokens <= _MOST_TOKENS, rule, n_tokens=n_tokens)
+    require(n_tokens >= 2, "tokens must be at least 2", n_tokens=n_tokens)
+    few = n_prompts * n_tokens <= _MOST_SCORES
+    sizes = {"n_prompts": n_prompts, "n_tokens": n_tokens}
+    require(few, f"there must be at most {_MOST_SCORES} scores in all", **sizes)
     same = len(tails) == n_prompts
     require(same, "there must be a tail for each prompt", n_tails=len(tails), n_prompts=n_prompts)
     longest = max(map(len, prompts))
