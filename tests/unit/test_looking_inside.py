@@ -286,6 +286,23 @@ def test_effects_by_hand():
     assert_close(found, torch.tensor([[1.0, 0.0]], dtype=f64))
 
 
+class Branch(nn.Module):
+    """What the probe sees is only a part of the output; the rest goes around it."""
+
+    def __init__(self):
+        super().__init__()
+        self.probe = nn.Identity()
+
+    def forward(self, x):
+        return x + self.probe(2 * x)
+
+
+def test_what_goes_around_the_probe_stays_corrupted():
+    clean, corrupted = torch.tensor([[3.0], [1.0]]), torch.tensor([[0.0], [1.0]])
+    found = patching_effects(Branch(), clean, corrupted, torch.sum, ["probe"])
+    assert_close(found, torch.tensor([[2 / 3, 0]], dtype=f64))
+
+
 def test_patching_all_of_a_stream_brings_all_back():
     """The effects of the last stream add up where the score reads one place; the others are 0."""
     model = small_gpt()
