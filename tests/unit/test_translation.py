@@ -22,6 +22,7 @@ from softlookup.translation import (
     sequence_loss,
     train_transformer,
     train_translator,
+    translation_loss,
 )
 
 LETTERS = "abcdefg"
@@ -86,6 +87,26 @@ def test_loss_has_no_eye_for_filler(generator, filler):
     assert_close(dirty, clean, rtol=0, atol=0)
     dirty.backward()
     assert scores.grad[1, 1:].eq(0).all()
+
+
+@pytest.mark.parametrize("kind", ["recurrent", "Transformer"])
+def test_loss_of_pairs_is_that_of_all_words_and_ends_one_by_one(kind):
+    torch.manual_seed(5)
+    if kind == "recurrent":
+        model = Seq2Seq(Encoder(11, 5, 4), Decoder(13, 5, 4)).double()
+    else:
+        config = TransformerConfig(11, 13, d_model=6, n_heads=3, d_ff=7, tie="output")
+        model = Transformer(config).double().eval()
+    pairs = [([3, 1, 4], [5, 9]), ([2], [6, 5, 3, 5]), ([8, 9], [])]
+    each = []
+    for source, target in pairs:
+        rows = model(torch.tensor([source]), [len(source)], torch.tensor([[1, *target]]))[0]
+        chances = rows.log_softmax(dim=-1)
+        each += [-row[word] for row, word in zip(chances, [*target, 2], strict=True)]
+    assert len(each) == 9
+    assert_close(translation_loss(model, pairs, 1, 2), sum(each) / 9)
+    with pytest.raises(ValueError, match="at least one pair; got n_pairs=0"):
+        translation_loss(model, [], 1, 2)
 
 
 # training
