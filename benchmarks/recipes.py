@@ -106,7 +106,7 @@ NEW = Recipe(
         "d_ff": 320,
         "bias": False,
     },
-    n_steps=165,
+    n_steps=155,
     batch=16,
     rate=0.01,
     betas=(0.9, 0.95),
@@ -241,7 +241,7 @@ def ledger() -> dict[str, Recipe]:
     plain = model | {"gated": False, "d_ff": None}
     longer = NEW.n_characters // (OLD.batch * CONTEXT)
     return {
-        "AdamW for the matrices too": replace(NEW, matrix_rate=None, rate=4e-3),
+        "AdamW for the matrices too": replace(NEW, matrix_rate=None, rate=3e-3),
         "learned positions for RoPE": replace(NEW, model=model | {"positions": "learned"}),
         "LayerNorm and biases for RMSNorm": replace(
             NEW, model=model | {"norm": "layer", "bias": True}
