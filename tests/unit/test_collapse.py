@@ -192,7 +192,7 @@ def test_bad_input(generator):
         ablated_streams(random_blocks(1), normal(generator, 7, 5))
     with pytest.raises(ValueError, match="seed must be an integer of at least 0; got seed=-1"):
         random_stack(-1)
-    with pytest.raises(ValueError, match="scale must be positive and finite; got scale=0.0"):
+    with pytest.raises(ValueError, match=r"scale must be positive and finite; got scale=0\.0"):
         random_stack(0, scale=0.0)
     for name in ("n_layers", "n", "d_model"):
         with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1"):

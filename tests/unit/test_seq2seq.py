@@ -226,9 +226,11 @@ def test_encoder_refuses_ids(ids, message):
 def test_decoder_refuses_ids(source, target):
     model = build()
     state = model.start(source, LENGTHS)
-    with pytest.raises(ValueError, match="ids must be from 0 to 16; got smallest=17, largest=17"):
+    message = "ids must be from 0 to 16; got smallest=17, largest=17"
+    with pytest.raises(ValueError, match=message):
         model.step(torch.tensor([17] * 3), state)
-    with pytest.raises(ValueError, match=r"ids must be from 0 to 16; got smallest=-\d+, largest=-2"):
+    message = r"ids must be from 0 to 16; got smallest=-\d+, largest=-2"
+    with pytest.raises(ValueError, match=message):
         model(source, LENGTHS, target - 2 - target.max())
 
 
