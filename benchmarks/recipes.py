@@ -27,7 +27,7 @@ from softlookup.training import (
     Muon,
     decay_groups,
     matrices_and_rest,
-    train,
+    train_model,
     warmup_cosine,
     warmup_stable_decay,
 )
@@ -183,7 +183,7 @@ def run(recipe: Recipe, seed: int, data: tuple[int, Tensor, Tensor]) -> tuple[fl
     model = GPT(config)
     if model.rotary is not None:  # before training each pairing is as good, and halves are faster
         model.rotary = Rotary(D_MODEL // N_HEADS, pairing="halves")
-    train(
+    train_model(
         model,
         half_loss if recipe.half and has_bfloat16() else loss_of_batch,
         batches(learn, recipe.batch, generator),

@@ -16,7 +16,7 @@ from softlookup.training import (
     load_checkpoint,
     matrices_and_rest,
     save_checkpoint,
-    train,
+    train_model,
     warmup_cosine,
 )
 
@@ -67,7 +67,7 @@ class Run:
         def loss(model, ids):
             return nn.functional.cross_entropy(model(ids)[:, :-1].mT, ids[:, 1:])
 
-        return train(
+        return train_model(
             self.model,
             loss,
             self.batches(),

@@ -10,7 +10,7 @@ from softlookup.attention import attention_weights
 from softlookup.exercises import modern_attention_models as models
 from softlookup.masks import causal_mask
 from softlookup.ops import masked_softmax
-from softlookup.training import train
+from softlookup.training import train_model
 
 
 @pytest.fixture
@@ -97,7 +97,9 @@ def test_training_learns_and_leaves_the_readers_seed_alone(language):
 def test_the_prose_model_reads_letters_it_has_not_seen(monkeypatch, generator):
     steps = []
     monkeypatch.setattr(
-        models, "train", lambda *args, **kw: steps.append(kw["n_steps"]) or train(*args, **kw)
+        models,
+        "train_model",
+        lambda *args, **kw: steps.append(kw["n_steps"]) or train_model(*args, **kw),
     )
     model, ids = models.train_prose_gpt(generator, n_steps=2)
     assert steps == [2]

@@ -20,7 +20,7 @@ from softlookup.training import (
     decay_groups,
     inverse_sqrt,
     matrices_and_rest,
-    train,
+    train_model,
     warmup_cosine,
     warmup_stable_decay,
 )
@@ -326,7 +326,7 @@ def sgd(model, lr=0.5):
 def test_the_loop_by_hand():
     """w = 0, 4, 6, 5: half of the way to 8, to 8, to 4."""
     layer = line()
-    losses = train(layer, pull, [8.0, 8.0, 4.0], optimizers=sgd(layer), n_steps=3)
+    losses = train_model(layer, pull, [8.0, 8.0, 4.0], optimizers=sgd(layer), n_steps=3)
     assert losses == [32.0, 8.0, 2.0]
     assert layer.weight.item() == 5.0
 
@@ -341,30 +341,30 @@ def test_the_schedule_gives_a_share_of_each_groups_rate():
         seen.append(step)
         return 1 / step**2
 
-    train(layer, pull, [8.0, 8.0], optimizers=[optimizer], n_steps=2, schedule=schedule)
+    train_model(layer, pull, [8.0, 8.0], optimizers=[optimizer], n_steps=2, schedule=schedule)
     assert seen == [1, 2]
     assert layer.weight.item() == 4.5
     assert_close([group["lr"] for group in optimizer.param_groups], [0.125, 0.025])
-    train(layer, pull, [4.5], optimizers=optimizer, n_steps=1)
+    train_model(layer, pull, [4.5], optimizers=optimizer, n_steps=1)
     assert_close([group["lr"] for group in optimizer.param_groups], [0.5, 0.1])
 
 
 def test_the_loop_clips():
     layer = line()
-    train(layer, pull, [8.0, 8.0], optimizers=sgd(layer), n_steps=2, clip=2.0)
+    train_model(layer, pull, [8.0, 8.0], optimizers=sgd(layer), n_steps=2, clip=2.0)
     assert layer.weight.item() == 2.0
 
 
 def test_parts_of_a_step_are_the_large_batch(ragged):
     model = Reader().double()
     weights = [p.clone() for p in model.parameters()]
-    loss = train(model, reader_loss, [ragged], optimizers=sgd(model), n_steps=1)
+    loss = train_model(model, reader_loss, [ragged], optimizers=sgd(model), n_steps=1)
     after = [p.clone() for p in model.parameters()]
     with torch.no_grad():
         for p, before in zip(model.parameters(), weights, strict=True):
             p.copy_(before)
     options = {"n_steps": 1, "n_parts": 2, "count": predictions}
-    again = train(model, reader_loss, split(ragged, 2, 3), optimizers=sgd(model), **options)
+    again = train_model(model, reader_loss, split(ragged, 2, 3), optimizers=sgd(model), **options)
     assert_close(again, loss)
     for p, expected in zip(model.parameters(), after, strict=True):
         assert_close(p.detach(), expected.detach(), rtol=1e-12, atol=1e-12)
@@ -372,13 +372,13 @@ def test_parts_of_a_step_are_the_large_batch(ragged):
 
 def test_no_batch_is_drawn_before_its_step():
     layer, drawn = line(), numbers()
-    train(layer, pull, drawn, optimizers=sgd(layer), n_steps=3)
+    train_model(layer, pull, drawn, optimizers=sgd(layer), n_steps=3)
     assert next(drawn) == 3
 
 
 def test_a_run_that_goes_on_knows_its_step():
     layer, seen = line(), []
-    train(
+    train_model(
         layer,
         pull,
         [8.0, 8.0],
@@ -401,17 +401,17 @@ def test_the_model_learns_in_training_mode_and_comes_back_in_its_own(mode):
             raise KeyError("a fault in the loss")
         return next(model.parameters()).square().sum()
 
-    train(model, loss, [0, 0], optimizers=sgd(model, 0.1), n_steps=2)
+    train_model(model, loss, [0, 0], optimizers=sgd(model, 0.1), n_steps=2)
     assert model.training == mode
     with pytest.raises(KeyError, match="a fault"):
-        train(model, loss, [0], optimizers=sgd(model), n_steps=1)
+        train_model(model, loss, [0], optimizers=sgd(model), n_steps=1)
     assert modes == [True] * 3
     assert model.training == model.block.training == mode
 
 
 def test_the_loop_is_silent_unless_asked(capsys):
     layer = line()
-    train(layer, pull, [8.0] * 5, optimizers=sgd(layer), n_steps=5)
+    train_model(layer, pull, [8.0] * 5, optimizers=sgd(layer), n_steps=5)
     assert capsys.readouterr() == ("", "")
 
 
@@ -421,7 +421,7 @@ def test_progress_prints_as_many_lines_as_asked(capsys, n_done, lines):
     still = torch.optim.SGD(layer.parameters(), lr=0.0)
     options = {"n_steps": 6, "n_done": n_done, "progress": 3}
     batches = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0][n_done:]
-    losses = train(layer, pull, batches, optimizers=still, **options)
+    losses = train_model(layer, pull, batches, optimizers=still, **options)
     size = len(losses) // 3
     means = [sum(losses[i : i + size]) / size for i in range(0, len(losses), size)]
     out, err = capsys.readouterr()
@@ -432,7 +432,7 @@ def test_progress_prints_as_many_lines_as_asked(capsys, n_done, lines):
 
 def test_progress_of_a_run_shorter_than_its_lines(capsys):
     layer = line()
-    train(layer, pull, [1.0, 2.0], optimizers=sgd(layer), n_steps=2, progress=5)
+    train_model(layer, pull, [1.0, 2.0], optimizers=sgd(layer), n_steps=2, progress=5)
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
@@ -440,7 +440,7 @@ def test_progress_of_a_run_shorter_than_its_lines(capsys):
 def test_a_loss_that_is_not_finite_stops_before_the_step(wrong):
     layer = line()
     with pytest.raises(ValueError, match="the loss must be finite; got step=2, loss="):
-        train(layer, pull, [8.0, wrong], optimizers=sgd(layer), n_steps=2)
+        train_model(layer, pull, [8.0, wrong], optimizers=sgd(layer), n_steps=2)
     assert layer.weight.item() == 4.0
 
 
@@ -449,10 +449,10 @@ def test_too_few_batches():
     with pytest.raises(
         ValueError, match=re.escape("enough batches for each step; got step=2, n_p")
     ):
-        train(layer, pull, [8.0], optimizers=sgd(layer), n_steps=2)
+        train_model(layer, pull, [8.0], optimizers=sgd(layer), n_steps=2)
     options = {"n_steps": 2, "n_parts": 2, "count": lambda batch: 1}
     with pytest.raises(ValueError, match="got step=2, n_parts=2, n_batches=1"):
-        train(layer, pull, [8.0] * 3, optimizers=sgd(layer), **options)
+        train_model(layer, pull, [8.0] * 3, optimizers=sgd(layer), **options)
 
 
 @pytest.mark.parametrize(
@@ -468,4 +468,4 @@ def test_too_few_batches():
 def test_the_loop_refuses_bad_numbers(options, message):
     layer = line()
     with pytest.raises(ValueError, match=re.escape(message)):
-        train(layer, pull, [8.0] * 4, optimizers=sgd(layer), **options)
+        train_model(layer, pull, [8.0] * 4, optimizers=sgd(layer), **options)

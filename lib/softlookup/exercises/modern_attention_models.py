@@ -14,7 +14,7 @@ from softlookup.data import english_prose
 from softlookup.gpt import GPT, GPTConfig
 from softlookup.masks import causal_mask
 from softlookup.positions import Rotary
-from softlookup.training import train
+from softlookup.training import train_model
 
 LETTERS = "^abcdefghijklmnopqrstuvwxyz"
 """Token 0, shown as ^, begins a text."""
@@ -109,7 +109,7 @@ def train_reader(weigh: Weigh, texts: Int[Tensor, "n_texts n_tokens"]) -> EchoRe
         model, mask = EchoReader(weigh).float(), causal_mask(texts.shape[1] - 1)
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.02, weight_decay=0.1)
         batches = (texts[torch.randint(len(texts), (32,))] for _ in range(_STEPS))
-        train(
+        train_model(
             model,
             lambda model, ids: reader_losses(model, ids, mask).mean(),
             batches,
@@ -154,7 +154,7 @@ def train_prose_gpt(
         torch.manual_seed(_SEED)
         options = {"positions": "rotary", "norm": "rms", "bias": False}
         model = GPT(GPTConfig(len(known) + 1, 255, 48, 2, n_layers=2, **options)).float()
-    train(
+    train_model(
         model,
         lambda model, ids: gpt_losses(model, ids).mean(),
         (drawn(16, 64, ids[:cut]) for _ in range(n_steps)),

@@ -3,7 +3,7 @@
 from softlookup.training.checkpoints import load_checkpoint, save_checkpoint
 from softlookup.training.gradients import accumulate, clip_gradients
 from softlookup.training.groups import decay_groups, matrices_and_rest
-from softlookup.training.loop import train
+from softlookup.training.loop import train_model
 from softlookup.training.muon import EXACT, QUICK, Muon, orthogonalize
 from softlookup.training.schedules import inverse_sqrt, warmup_cosine, warmup_stable_decay
 
@@ -19,7 +19,7 @@ __all__ = [
     "matrices_and_rest",
     "orthogonalize",
     "save_checkpoint",
-    "train",
+    "train_model",
     "warmup_cosine",
     "warmup_stable_decay",
 ]

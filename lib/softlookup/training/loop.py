@@ -12,7 +12,7 @@ from softlookup.checks import require, require_int
 from softlookup.training.gradients import accumulate, clip_gradients
 
 
-def train(
+def train_model(
     model: nn.Module,
     loss_of_batch: Callable[[nn.Module, Any], Tensor],
     batches: Iterable[Any],
@@ -63,7 +63,7 @@ def train(
         >>> sgd = torch.optim.SGD(layer.parameters(), lr=0.5)
         >>> x = torch.ones(1, 1)
         >>> loss_of_batch = lambda layer, x: (layer(x) - 3).square().mean()
-        >>> losses = train(layer, loss_of_batch, [x, x], optimizers=sgd, n_steps=2)
+        >>> losses = train_model(layer, loss_of_batch, [x, x], optimizers=sgd, n_steps=2)
         >>> layer.weight.item(), losses[1]
         (3.0, 0.0)
     """
