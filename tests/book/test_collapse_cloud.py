@@ -179,6 +179,19 @@ def test_what_is_said(open_figure):
     assert page.inner_text(".cc-live").startswith("2 blocks of attention with norm before: ")
 
 
+def test_each_control_answers_by_itself(open_figure):
+    page = open_figure()
+    for control, what in (
+        (page.get_by_role("checkbox", name="skip"), "attention with skip"),
+        (page.get_by_role("checkbox", name="feed-forward"), "attention with skip, feed-forward"),
+        (page.locator('input[value="post"]').locator(".."), "skip, feed-forward, norm after"),
+    ):
+        control.click()
+        assert f"{what}: residual" in page.inner_text(".cc-live")
+    page.get_by_role("slider").fill("5")
+    assert page.inner_text(".cc-live").startswith("5 blocks of ")
+
+
 def test_the_keyboard_does_it_all(open_figure):
     page = open_figure()
     page.get_by_role("slider").focus()

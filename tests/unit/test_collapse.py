@@ -121,7 +121,9 @@ def test_a_random_stack_by_hand():
     draw = np.random.default_rng(103).standard_normal
     W_1, W_2 = draw((20, 80)) / 20**0.5 * 2**0.5, draw((80, 20)) / 80**0.5
     rows = np.maximum(x.numpy() @ W_1, 0) @ W_2
-    assert_close(blocks[0].feed_forward.layer(x), torch.tensor(rows))
+    layer = blocks[0].feed_forward.layer
+    assert_close(layer.W_1.weight.mT, torch.tensor(W_1))
+    assert_close(layer(x), torch.tensor(rows))
     assert len(blocks) == 4
     assert not [p for block in blocks for p in block.parameters() if p.requires_grad]
 
