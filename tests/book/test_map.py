@@ -69,14 +69,13 @@ def test_a_row_names_a_test_or_the_code_it_is_about(row):
     assert row.get("tests") or row.get("names"), "name what settles the row"
 
 
-def test_the_page_links_every_finished_row_and_lists_the_others():
+def test_the_page_links_every_row():
     page = ROOT / "_build" / "html" / "chapters" / "lecture_map.html"
     if not page.exists():
         pytest.skip("the site is not built: run `make book`")
     text = page.read_text(encoding="utf-8")
     missing = [row["id"] for row in ROWS if row["id"].replace("-", " ") not in text]
     assert not missing
-    assert "Not yet written" in text
 
 
 def test_written_chapters_have_the_planned_titles():
