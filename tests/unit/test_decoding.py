@@ -446,10 +446,16 @@ def test_nothing_is_selected_before_a_text_ends(many):
     class Watched(Notes):
         def rows(self, index):
             asked.append(len(index))
-            return super().rows(index)
+            return Watched(super().rows(index).table)
 
-    greedy(notes_step, Watched(many), BOS, None, 7)
+    def step(tokens, state):
+        scores, table = table_step(tokens, state.table)
+        return scores, Watched(table)
+
+    greedy(step, Watched(many), BOS, None, 7)
     assert asked == []
+    greedy(step, Watched(many), BOS, EOS, 7)
+    assert asked == sorted(asked, reverse=True) != []
 
 
 # bad input
