@@ -147,9 +147,9 @@ def softmax_plus_one(
     Attention". Chapter: modern_attention#softmax-plus-one.
 
     Example:
-        >>> softmax_plus_one(torch.tensor([[0.0, 0.0], [-50.0, -50.0]]))
-        tensor([[3.3333e-01, 3.3333e-01],
-                [1.9287e-22, 1.9287e-22]])
+        >>> softmax_plus_one(torch.tensor([[0.0, 0.0], [-5.0, -5.0]]))
+        tensor([[0.3333, 0.3333],
+                [0.0066, 0.0066]])
     """
     require_float(scores=scores)
     has_entries = scores.ndim > 0 and scores.shape[-1] > 0
