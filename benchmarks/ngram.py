@@ -11,7 +11,7 @@ from softlookup.ngram import AddK, KneserNey, NGramModel
 from softlookup.text import word_tokens
 
 N_PARAGRAPHS = 300
-HEADS = ["4 times the text", "training takes", "evaluation takes"]
+NGRAM_HEADS = ["4 times the text", "training takes", "evaluation takes"]
 MODELS = {
     "trigram, count ratios": lambda texts, words: NGramModel(texts, 3, words),
     "trigram, add-k": lambda texts, words: AddK(texts, 3, 0.01, words),

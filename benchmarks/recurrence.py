@@ -11,6 +11,8 @@ from softlookup.recurrence import GRUCell, unroll
 BATCH, D_HIDDEN, STEPS = 32, 128, 64
 LENGTHS = (16, 64, 256, 1024)
 D_MODEL = 64
+GRU_HEADS = ["one training step of the GRU", "time, to nn.GRU"]
+LENGTH_HEADS = ["n", "time of the GRU, to attention"]
 
 
 def twins(d_in: int, d_hidden: int) -> tuple[GRUCell, nn.GRU]:

@@ -26,6 +26,7 @@ TEXT = "\n".join(topics.values())  # Python's manual whole, code and tables too:
 PARAGRAPHS = TEXT.split("\n\n")
 TRAIN_SIZE, ENCODE_SIZE = 1024, 4096
 BREAK = -1  # stands between two chunks in a rescan
+TOKENIZATION_HEADS = ["tokens", "time, to tokenizers", "time, to a rescan"]
 SAMPLES = 13  # states of the text, evenly spaced, at which one merge by rescan is timed
 
 
