@@ -1,8 +1,8 @@
 """Chapter numbers from file names: `chapters/11_attention` is chapter 11.
 
-Chapters that are not yet written do not stand in `_toc.yml`, so counting its entries would give
-wrong numbers. Sphinx keeps section numbers in `env.toc_secnumbers` and derives the numbers of
-figures, tables, equations and exercises from them: filling that dictionary by hand is enough.
+A chapter keeps its number wherever `_toc.yml` puts it. Sphinx keeps section numbers in
+`env.toc_secnumbers` and derives the numbers of figures, tables, equations and exercises from them:
+filling that dictionary by hand is enough.
 """
 
 import re

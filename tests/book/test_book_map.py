@@ -4,7 +4,7 @@ import re
 
 import pytest
 from conftest import DARK, FIGURE_PAGE, LIGHT
-from site_checks import Links, axe_faults, scroll_faults, watched
+from site_checks import axe_faults, scroll_faults, watched
 
 import lecture_map
 from book_site.book_map import linked
@@ -12,15 +12,12 @@ from softlookup.show.book_map import BANDS, MODULES, NODES, map_html, map_text, 
 from softlookup.show.figure import figure_html
 
 HTML = map_html("the map of the book")
-ANCHOR = re.compile(r'<a class="([^"]*)" id="map-([^"]*)" data-chapter="(\d+)" href="([^"]*)">')
+ANCHOR = re.compile(r'<a class="[^"]*" id="map-([^"]*)" data-chapter="(\d+)" href="([^"]*)">')
 
 
-def links(html: str) -> dict[str, tuple[bool, int, str]]:
-    """For each node whether it is marked as written, its chapter and its address."""
-    return {
-        node: ("bm-written" in kind.split(), int(number), target)
-        for kind, node, number, target in ANCHOR.findall(html)
-    }
+def links(html: str) -> dict[str, tuple[int, str]]:
+    """For each node its chapter and its address."""
+    return {node: (int(number), target) for node, number, target in ANCHOR.findall(html)}
 
 
 def test_the_map_holds_all_chapters_all_modules_and_each_node_once():
@@ -53,37 +50,36 @@ def test_a_chapter_needs_only_chapters_before_it():
         assert bool(node.needs) == (node.chapter > 1)
 
 
-@pytest.mark.parametrize("written", [set(), {1}, {1, 2, 11}, set(range(1, 20))])
-def test_a_node_leads_to_its_chapter_as_soon_as_that_is_written(written):
-    pages = {number: f"{number:02}_x.html" for number in written}
-    for is_marked, number, target in links(linked(HTML, pages, "lecture_map.html")).values():
-        assert is_marked == (number in written)
-        assert target == pages.get(number, f"lecture_map.html#map-chapter-{number}")
+PAGES = {number: f"{number:02}_x.html" for number in range(1, 20)}
+
+
+def test_a_node_leads_to_its_chapter():
+    for number, target in links(linked(HTML, PAGES)).values():
+        assert target == PAGES[number]
+
+
+def test_a_chapter_that_is_missing_stops_the_build():
+    with pytest.raises(KeyError, match="7"):
+        linked(HTML, {number: page for number, page in PAGES.items() if number != 7})
 
 
 def test_leading_on_changes_the_links_and_nothing_else():
     def without_links(html):
-        return re.sub(r'<a class="[^"]*"|href="[^"]*"', "", html)
+        return re.sub(r'href="[^"]*"', "", html)
 
-    assert without_links(linked(HTML, {3: "x.html"}, "y.html")) == without_links(HTML)
+    assert without_links(linked(HTML, PAGES)) == without_links(HTML)
 
 
 def test_in_the_built_site_every_node_leads_to_a_page_and_a_place(site):
-    """Written chapters are linked themselves: one more chapter, and the page is another."""
     page = site / "chapters" / "01_tasks.html"
     found = links(page.read_text(encoding="utf-8"))
     assert found.keys() == {node.id for node in NODES}
     files = lecture_map.chapter_files()
-    for node, (is_marked, number, target) in found.items():
+    for node, (number, target) in found.items():
         path, _, place = target.partition("#")
         file = page.parent / path if path else page
         assert file.is_file(), node
-        assert is_marked == (number in files), node
-        if number in files:
-            assert (file.stem, place) == (files[number].stem, ""), node
-        else:
-            assert (path, place) == ("lecture_map.html", f"map-chapter-{number}"), node
-            assert place in Links(page.parent / path).places, node
+        assert (file.stem, place) == (files[number].stem, ""), node
 
 
 def test_it_is_shown_as_a_figure_with_words_for_other_readers(capsys):
@@ -100,8 +96,7 @@ def test_bad_input(options):
 @pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_accessible_and_within_the_page(browser, tmp_path, style, width):
-    pages = {1: "#one", 2: "#two", 11: "#eleven"}
-    html = figure_html(linked(HTML, pages, "y.html"), caption="The map.", name="fig-map")
+    html = figure_html(linked(HTML, PAGES), caption="The map.", name="fig-map")
     path = tmp_path / "map.html"
     path.write_text(FIGURE_PAGE.format(style=style, figures=html), encoding="utf-8")
     with watched(browser, viewport={"width": width, "height": 900}) as (page, faults, _):

@@ -56,7 +56,7 @@ def test_an_entry_tells_slide_claim_and_correction(entry):
     ]
     assert len(found) == 1
     assert re.search(
-        r"^\*.+, “.+” · [ABCD] · (\[chapter \d+\]\(.+\)|chapter \d+, not yet written)\*$",
+        r"^\*.+, “.+” · [ABCD] · \[chapter \d+\]\(.+\)\*$",
         found[0],
         re.MULTILINE,
     )

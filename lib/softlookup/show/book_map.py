@@ -1,8 +1,8 @@
 """The map of the book: what flows through a Transformer, and which chapter builds each part.
 
-A node links to its chapter. Which chapters are written is known only when the site is built, so a
-link leads to the chapter's section of the lecture map, and the site's extension
-(`_ext/book_site/book_map.py`) leads it on to the chapter as soon as there is one.
+What a chapter's page is called is known only when the site is built, so a node links to the
+chapter's section of the lecture map, and the site's extension (`_ext/book_site/book_map.py`) leads
+it on to the chapter itself.
 """
 
 import html
