@@ -83,6 +83,10 @@ def no_history(ids, k, row_of):
     return sum(math.log(row_of(ids[i - k : i])[ids[i]]) for i in range(1, len(ids)))
 
 
+def from_the_kth(ids, k, row_of):
+    return sum(math.log(row_of(ids[i - k : i])[ids[i]]) for i in range(k, len(ids)))
+
+
 @pytest.mark.parametrize("likelihood", [book_likelihood, by_library])
 def test_right_likelihoods_pass(likelihood):
     assert check_likelihood(likelihood)
@@ -92,9 +96,11 @@ def test_wrong_likelihoods():
     assert_wrong(check_likelihood(...), "Nothing to check")
     assert_wrong(check_likelihood(with_window(1)), "one token too wide: it should hold 2")
     assert_wrong(check_likelihood(with_window(-1)), "too narrow")
-    assert_wrong(check_likelihood(unlimited), "yours is")
+    assert_wrong(check_likelihood(unlimited), "no end: it should hold 2 tokens at most")
     assert_wrong(check_likelihood(with_first), "The first token is given")
-    assert_wrong(check_likelihood(no_history), "yours is")
+    assert_wrong(check_likelihood(no_history), "a negative index counts from the end")
+    assert_wrong(check_likelihood(from_the_kth), "fewer than k before them count too")
+    assert_wrong(check_likelihood(lambda ids, k, row_of: -1.0), "For k = 2 yours is -1, and it is")
     wrong = {
         "its logarithm": math.exp,
         "The sign": lambda x: -x,

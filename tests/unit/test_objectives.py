@@ -324,7 +324,9 @@ SCORES, IDS = torch.zeros(2, 3, VOCAB), torch.zeros(2, 3, dtype=torch.long)
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (torch.tensor(1), r"at least two tokens.*; got ids=\(\)"),
+        pytest.param(
+            torch.tensor(1), r"at least two tokens.*; got ids=\(\)", marks=pytest.mark.bad_input
+        ),
         (torch.tensor([1]), r"at least two tokens.*; got ids=\(1,\)"),
         (torch.zeros(5, 1).long(), r"at least two tokens.*; got ids=\(5, 1\)"),
     ],
@@ -337,8 +339,16 @@ def test_a_text_needs_two_tokens(ids, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((SCORES, IDS[:, :2]), r"one row per token of ids; got scores=\(2, 3, 11\), ids=\(2, 2\)"),
-        ((SCORES[0, 0], torch.tensor(0)), "one row per token of ids"),
+        pytest.param(
+            (SCORES, IDS[:, :2]),
+            r"one row per token of ids; got scores=\(2, 3, 11\), ids=\(2, 2\)",
+            marks=pytest.mark.bad_input,
+        ),
+        pytest.param(
+            (SCORES[0, 0], torch.tensor(0)),
+            "one row per token of ids",
+            marks=pytest.mark.bad_input,
+        ),
         ((SCORES[:, :1], IDS[:, :1]), "at least two tokens"),
         ((SCORES, IDS + VOCAB), "targets must be classes from 0 to 10"),
         ((SCORES, IDS, [3]), r"lengths one number for each; got ids=\(2, 3\), lengths=\(1,\)"),
@@ -376,6 +386,7 @@ def test_log_probabilities_refuse(options, message):
         next_token_log_probabilities(model, torch.arange(5), **options)
 
 
+@pytest.mark.bad_input
 def test_log_probabilities_refuse_texts_and_scores():
     model = lambda ids: torch.zeros(*ids.shape, 4)  # noqa: E731
     with pytest.raises(ValueError, match="at least two tokens"):
@@ -412,7 +423,11 @@ def test_mask_tokens_refuses(generator, options, message):
     ("chosen", "message"),
     [
         (torch.zeros(2, 3).bool(), "at least one token must be chosen"),
-        (torch.ones(2, 2).bool(), r"per place; got .*chosen=\(2, 2\)"),
+        pytest.param(
+            torch.ones(2, 2).bool(),
+            r"per place; got .*chosen=\(2, 2\)",
+            marks=pytest.mark.bad_input,
+        ),
     ],
 )
 def test_masked_loss_refuses(chosen, message):
@@ -448,7 +463,13 @@ def test_smoothing_refuses_targets_and_scores():
     ("ids", "length", "batch_size", "message"),
     [
         (torch.arange(4), 5, 1, r"at least length tokens; got ids=\(4,\), length=5"),
-        (IDS, 2, 1, r"one text of at least length tokens; got ids=\(2, 3\)"),
+        pytest.param(
+            IDS,
+            2,
+            1,
+            r"one text of at least length tokens; got ids=\(2, 3\)",
+            marks=pytest.mark.bad_input,
+        ),
         (torch.arange(4), 0, 1, "length must be an integer of at least 1; got length=0"),
         (torch.arange(4), 2, 0, "batch_size must be an integer of at least 1; got batch_size=0"),
     ],

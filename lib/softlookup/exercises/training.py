@@ -154,6 +154,12 @@ def _likelihood(my_log_likelihood: object) -> str:
                 _window_sum(text, k - 1),
             "The first token is given: it is read, not predicted.":
                 expected + math.log(_row_of([])[text[0]]),
+            f"Your window has no end: it should hold {k} tokens at most.":
+                _window_sum(text, len(text)),
+            "Tokens with fewer than k before them count too: they are given all that there are.":
+                _window_sum(text, k, first=k),
+            "Look at ids[i - k : i] where i is less than k: a negative index counts from the end.":
+                sum(math.log(_row_of(text[i - k : i])[text[i]]) for i in range(1, len(text))),
         }  # fmt: skip
         for advice, value in known.items():
             if abs(answer - value) <= 1e-9:
@@ -169,8 +175,8 @@ def _row_of(history: list[int]) -> list[float]:
     return [weight / sum(weights) for weight in weights]
 
 
-def _window_sum(text: list[int], k: int) -> float:
-    terms = [_row_of(text[max(0, i - k) : i])[text[i]] for i in range(1, len(text))]
+def _window_sum(text: list[int], k: int, first: int = 1) -> float:
+    terms = [_row_of(text[max(0, i - k) : i])[text[i]] for i in range(first, len(text))]
     return sum(map(math.log, terms))
 
 
