@@ -42,6 +42,10 @@ def test_count_solved():
         (63_045_632 - 12 * 2560, "30,720 are missing: the biases of all feed-forward layers or"),
         (63_045_632 - 30 * 1024, "30,720 are missing"),
         (63_045_632 - 30 * 512, "A LayerNorm has a gain and a shift"),
+        (63_045_632 - 6 * 1024, "the third norm of all decoder blocks or, as chance will have it"),
+        (63_045_632 - 12 * 512, "6,144 are missing"),
+        (63_045_632 - 12 * 2048, "two biases: one of 2,048, and one of 512"),
+        (18_944_000 + 3_150_336 + 4_199_936, "one block of each kind. There are six."),
         (63_045_632 - 6 * 1_048_576, "A decoder block has two attentions"),
         (63_045_632 - 6 * 1_049_600, "A decoder block reads the encoder: one more sub-layer."),
         (63_045_632 - 18 * 512**2, "An attention has four matrices"),
@@ -104,6 +108,8 @@ def test_vocabularies_solved():
         (BASE, BASE, "For big, with 39,841 tokens it has"),
         (BASE, (35_368, 36_345), "For big: nearly"),
         (40_000, BIG, "should have shape (2,)"),
+        ((39_840.6, 41_793.0), BIG, "For base: tokens are whole numbers."),
+        (BASE, (35_368, math.inf), "For big: tokens are whole numbers."),
     ],
 )
 def test_wrong_vocabularies(base, big, advice):
@@ -144,6 +150,8 @@ def test_pytorch_count_solved():
             "Both stacks end with a LayerNorm, not one of them",
         ),
         (lambda *_: 44_140_544, "nn.Transformer(64, 8, 1, 1, 48): it has"),
+        (lambda *a: pytorch_count(*a) + 7, "you count 44,140,551, 7 too many."),
+        (lambda *a: pytorch_count(*a) - 7, "you count 44,140,537, 7 too few."),
         (lambda d, d_ff, n: pytorch_count(d, 4 * d, n), "nn.Transformer(64, 8, 1, 1, 48): it has"),
         (lambda d, d_ff, n: 1 / 0, "Your code stopped with ZeroDivisionError"),
     ],

@@ -133,6 +133,10 @@ def _base_count(count: object) -> str:
         right - 12 * (d_ff + d): "30,720 are missing: the biases of all feed-forward layers or, as "
         "chance will have it, the gains and shifts of all norms. Which did you leave out?",
         right - 30 * d: "A LayerNorm has a gain and a shift: 1,024 numbers, not 512.",
+        right - 6 * 2 * d: "6,144 are missing: the third norm of all decoder blocks or, as chance "
+        "will have it, the outer bias (512) of all feed-forward layers. Which did you leave out?",
+        right - 12 * d_ff: "A feed-forward layer has two biases: one of 2,048, and one of 512.",
+        table + core // 6: "That is one block of each kind. There are six.",
         right - 6 * 4 * d * d: "A decoder block has two attentions: one reads the encoder.",
         right - 6 * (4 * d * d + 2 * d): "A decoder block reads the encoder: one more sub-layer.",
         right - 18 * d * d: "An attention has four matrices: queries, keys, values, and output.",
@@ -153,6 +157,8 @@ def _vocabularies(base: object, big: object) -> str:
         what = f"give the smallest and the largest vocabulary for {name}."
         started(answer, what)
         found = numbers(answer, torch.zeros(2), f"The two vocabularies for {name}").tolist()
+        if not all(value.is_integer() for value in found):  # infinity is no integer, either
+            raise Wrong(f"For {name}: tokens are whole numbers. Which way must you round?")
         _judge_vocabularies(name, found, make(_VOCAB), printed)
     return "39,841 to 41,793 for base, 35,368 to 36,344 for big: no number is in both."
 
@@ -211,7 +217,8 @@ def _pytorch_count(function: object) -> str:
         }
         if found != right:
             asked = f"nn.Transformer({d}, 8, {n_layers}, {n_layers}, {d_ff})"
-            plain = f"it has {right:,} parameters, you count {found:,.0f}."
+            gap = f"{abs(found - right):,.0f} too {'many' if found > right else 'few'}"
+            plain = f"it has {right:,} parameters, you count {found:,.0f}, {gap}."
             raise Wrong(f"{asked}: {slips.get(found, plain)}")
     return "44,140,544 for the base size: 36,864 biases and 2,048 of final norms above our core."
 
