@@ -1,7 +1,13 @@
 """Data: bundled messages, text that every Python has, and loaders for text that is fetched."""
 
 from softlookup.data.agreement import AgreementSentence, agreement_sentences
+from softlookup.data.chirps import CHIRP_KINDS, chirps
 from softlookup.data.corpus import CLASSES, KINDS, LECTURE_SENTENCES, Message, messages, split
+from softlookup.data.expressions import (
+    arithmetic_expressions,
+    bracket_depths,
+    is_expression,
+)
 from softlookup.data.french import Pair, french_english, il_m_a_entarte
 from softlookup.data.grammar import (
     GRAMMAR_ANALOGIES,
@@ -19,6 +25,7 @@ from softlookup.data.names import (
     TaggedSentence,
     tagged_sentences,
 )
+from softlookup.data.numbers import english_number, french_number
 from softlookup.data.pictures import SCENE_WORDS, captioned_digits, planted_scenes
 from softlookup.data.pretrained import PRETRAINED_FILE, pretrained_vectors
 from softlookup.data.prose import english_prose, python_code
@@ -27,6 +34,7 @@ from softlookup.data.sources import SOURCES, RemoteFile, Source
 from softlookup.data.weights import GPT2Files, gpt2_files
 
 __all__ = [
+    "CHIRP_KINDS",
     "CLASSES",
     "GRAMMAR_ANALOGIES",
     "GRAMMAR_SENSES",
@@ -49,11 +57,17 @@ __all__ = [
     "Source",
     "TaggedSentence",
     "agreement_sentences",
+    "arithmetic_expressions",
+    "bracket_depths",
     "captioned_digits",
+    "chirps",
+    "english_number",
     "english_prose",
     "french_english",
+    "french_number",
     "gpt2_files",
     "il_m_a_entarte",
+    "is_expression",
     "messages",
     "multi30k",
     "planted_scenes",
