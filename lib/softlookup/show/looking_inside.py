@@ -1,0 +1,144 @@
+"""Pictures of chapter 19: arrows between tokens, maps side by side, images and their patches."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyArrowPatch
+from matplotlib.path import Path
+from torch import Tensor
+
+from softlookup.checks import require
+from softlookup.show.draw import heatmap
+from softlookup.show.style import BLUE, LINE, ORANGE
+
+
+def token_arcs(ax: Axes, tokens: Sequence[str], arcs: Sequence[tuple[int, int]]) -> Axes:
+    """Draw tokens in a row, and numbered arrows between them: back above, on below.
+
+    Args:
+        ax: Where to draw.
+        tokens: Short ones, such as letters.
+        arcs: The arrows, each (start, end), places counted from 0; they are numbered from 1.
+
+    Raises:
+        ValueError: There is no token, or an arrow has no token at an end, or goes nowhere.
+
+    Chapter: looking_inside#looking-inside-and-beyond-text.
+    """
+    n, rule = len(tokens), "an arrow must lead from one token to another"
+    require(n > 0, "there must be at least one token", tokens=list(tokens))
+    for arc in arcs:
+        fits = len(set(arc)) == 2 and all(0 <= end < n for end in arc)
+        require(fits, rule, arc=arc, n=n)
+    for place, token in enumerate(tokens):
+        ax.text(place, 0, token, ha="center", va="center", fontsize=13, family="monospace")
+    for k, (start, end) in enumerate(arcs):
+        back = end < start
+        colour, side = (BLUE, 1) if back else (ORANGE, -1)
+        middle, height = (start + end) / 2, side * (0.75 + 0.16 * abs(end - start))
+        ends = [(start, 0.42 * side), (end, 0.42 * side)]
+        bows = [(x, 0.42 * side + 4 / 3 * (height - 0.42 * side)) for x, _ in ends]
+        codes = [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4]
+        path = Path([ends[0], *bows, ends[1]], codes)
+        ax.add_patch(FancyArrowPatch(path=path, arrowstyle="-|>", color=colour, mutation_scale=11))
+        text = {"ha": "center", "va": "bottom" if back else "top", "color": colour}
+        ax.text(middle, height + 0.1 * side, str(k + 1), fontsize=10, **text)
+    tall = 1.4 + 0.16 * max((abs(end - start) for start, end in arcs), default=0)
+    ax.set(xlim=(-0.7, n - 0.3), ylim=(-tall, tall))
+    ax.axis("off")
+    return ax
+
+
+def map_grid(
+    axes: np.ndarray,
+    maps: Float[Tensor, "rows columns n_q n_k"],
+    *,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    tokens: Sequence[str] | None = None,
+) -> np.ndarray:
+    """Draw attention maps side by side, all from 0 (dark) to 1 (bright), query 0 on top.
+
+    Args:
+        axes: Where to draw, (rows, columns), as from ``plt.subplots(..., squeeze=False)``.
+        maps: The weights.
+        rows: What stands before each row of maps.
+        columns: What stands above each column.
+        tokens: The tokens of a text, to stand at the sides; left out, the sides stay bare.
+
+    Raises:
+        ValueError: The sizes do not fit.
+
+    Chapter: looking_inside#attention-maps.
+    """
+    fits = maps.ndim == 4 and maps.shape[:2] == (len(rows), len(columns)) == np.shape(axes)
+    names = {"rows": len(rows), "columns": len(columns)}
+    rule = "there must be a map and an axis for each row and column"
+    require(fits, rule, maps=maps, axes=np.shape(axes), **names)
+    n_q, n_k = maps.shape[2:]
+    for i, row in enumerate(axes):
+        for j, ax in enumerate(row):
+            down, across = (range(n_q), range(n_k)) if tokens is None else (tokens, tokens)
+            heatmap(ax, maps[i, j], rows=down, columns=across, digits=None)
+            ax.collections[0].set(linewidth=0, edgecolor="face")
+            ax.tick_params(labelsize=6)
+            ax.set_title(columns[j] if i == 0 else "", fontsize=9)
+            if tokens is None:
+                ax.set(xticks=[], yticks=[])
+            if i == len(rows) - 1:
+                ax.set_xlabel("key")
+        row[0].set_ylabel(f"{rows[i]}\nquery".strip())
+    return axes
+
+
+def patch_panels(
+    axes: np.ndarray,
+    images: Float[Tensor, "images height width"],
+    values: Sequence[Float[Tensor, "images patches"]],
+    *,
+    size: int,
+    rows: Sequence[str],
+    columns: Sequence[str],
+) -> np.ndarray:
+    """Draw images cut into patches, and below each a number of each patch as a colour.
+
+    Args:
+        axes: Where to draw, (1 + len(values), images).
+        images: Grey images.
+        values: What to show of the patches, in the order of reading; each from 0 to its largest.
+        size: The side of a patch in pixels.
+        rows: What stands before the images, and before each of ``values``.
+        columns: What stands above each image.
+
+    Raises:
+        ValueError: The sizes do not fit.
+
+    Chapter: looking_inside#images.
+    """
+    height, width = images.shape[1:]
+    down, across = height // size, width // size
+    fits = np.shape(axes) == (len(rows), len(columns)) == (1 + len(values), len(images))
+    fits = fits and all(part.shape == (len(images), down * across) for part in values)
+    rule = "there must be an axis for each image and each row of values, a value for each patch"
+    found = {"axes": np.shape(axes), "images": images, "rows": len(rows), "columns": len(columns)}
+    require(fits, rule, **found, values=[tuple(part.shape) for part in values])
+    for j, image in enumerate(images):
+        axes[0, j].pcolormesh(image.numpy(), cmap="gray", vmin=0, vmax=1)
+        for part, row in zip(values, axes[1:], strict=True):
+            shares = part[j].clamp(min=0).view(down, across)
+            row[j].pcolormesh(shares.numpy(), cmap="cividis", vmin=0, vmax=float(part.max()))
+        axes[0, j].set_title(columns[j], fontsize=9, loc="center")
+    for name, row in zip(rows, axes, strict=True):
+        row[0].set_ylabel(name, fontsize=9)
+    for k, ax in enumerate(axes.flat):
+        side = size if k < len(images) else 1  # of a patch, in cells of this panel
+        ax.set(xticks=[], yticks=[], aspect="equal")
+        ax.invert_yaxis()
+        for step in range(1, across):
+            ax.axvline(step * side, color=LINE, lw=0.6)
+        for step in range(1, down):
+            ax.axhline(step * side, color=LINE, lw=0.6)
+        ax.spines[:].set_visible(False)
+    return axes

@@ -1,0 +1,127 @@
+"""The pictures of chapter 19: what is drawn where, and what is refused."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from matplotlib.patches import FancyArrowPatch
+
+from softlookup.show.looking_inside import map_grid, patch_panels, token_arcs
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def cells(ax):
+    return ax.collections[0].get_array()
+
+
+# arrows between tokens
+
+
+def test_arrows_back_stand_above_and_arrows_on_below():
+    ax = token_arcs(plt.subplots()[1], "abcdefg", [(5, 2), (2, 6)])
+    letters, numbers = ax.texts[:7], ax.texts[7:]
+    assert [(text.get_text(), text.get_position()) for text in letters] == [
+        (letter, (k, 0)) for k, letter in enumerate("abcdefg")
+    ]
+    assert [text.get_text() for text in numbers] == ["1", "2"]
+    (x, above), (also_x, below) = (text.get_position() for text in numbers)
+    assert (x, also_x) == (3.5, 4)
+    assert above > 0.5
+    assert below < -0.5
+    arrows = [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)]
+    ends = [patch._path_original.vertices[[0, -1]].tolist() for patch in arrows]
+    assert [[start[0], end[0]] for start, end in ends] == [[5, 2], [2, 6]]
+    assert [start[1] > 0 for start, _ in ends] == [True, False]
+    assert arrows[0].get_edgecolor() != arrows[1].get_edgecolor()
+    low, high = ax.get_ylim()
+    assert low < below < above < high
+
+
+@pytest.mark.parametrize(
+    ("tokens", "arcs", "message"),
+    [
+        ("", [], "at least one token"),
+        ("abc", [(0, 3)], r"from one token to another; got arc=\(0, 3\), n=3"),
+        ("abc", [(-1, 1)], r"got arc=\(-1, 1\)"),
+        ("abc", [(1, 1)], r"got arc=\(1, 1\)"),
+    ],
+)
+def test_arrows_refuse(tokens, arcs, message):
+    with pytest.raises(ValueError, match=message):
+        token_arcs(plt.subplots()[1], tokens, arcs)
+
+
+# maps side by side
+
+
+def test_each_map_stands_in_its_row_and_column(generator):
+    maps = torch.rand(2, 3, 5, 5, dtype=torch.float64, generator=generator)
+    axes = plt.subplots(2, 3, squeeze=False)[1]
+    assert map_grid(axes, maps, rows=["r", "s"], columns=list("uvw")) is axes
+    for i in range(2):
+        for j in range(3):
+            np.testing.assert_array_equal(cells(axes[i, j]), maps[i, j].numpy())
+            assert axes[i, j].get_ylim() == (5, 0)
+            assert axes[i, j].collections[0].get_clim() == (0, 1)
+            assert axes[i, j].get_title() == ("uvw"[j] if i == 0 else "")
+            assert axes[i, j].get_xlabel() == ("key" if i == 1 else "")
+            assert len(axes[i, j].get_xticks()) == 0
+    assert [row[0].get_ylabel() for row in axes] == ["r\nquery", "s\nquery"]
+
+
+def test_the_tokens_stand_at_the_sides(generator):
+    axes = plt.subplots(1, 1, squeeze=False)[1]
+    maps = torch.rand(1, 1, 3, 3, generator=generator)
+    map_grid(axes, maps, rows=[""], columns=["m"], tokens="pqr")
+    for labels in (axes[0, 0].get_xticklabels(), axes[0, 0].get_yticklabels()):
+        assert [label.get_text() for label in labels] == list("pqr")
+    assert axes[0, 0].get_ylabel() == "query"
+
+
+@pytest.mark.parametrize(
+    ("shape", "rows", "columns"),
+    [((2, 3, 5, 5), "r", "uvw"), ((2, 3, 5, 5), "rs", "uv"), ((3, 2, 5, 5), "rst", "uv")],
+)
+def test_maps_refuse(shape, rows, columns):
+    axes = plt.subplots(2, 3, squeeze=False)[1]
+    with pytest.raises(ValueError, match="a map and an axis for each row and column; got maps="):
+        map_grid(axes, torch.zeros(shape), rows=list(rows), columns=list(columns))
+
+
+# images and their patches
+
+
+def test_a_patch_and_its_number_stand_at_the_same_place(generator):
+    images = torch.rand(3, 4, 6, generator=generator)
+    values = [torch.rand(3, 6, generator=generator) - 0.2 for _ in range(2)]
+    axes = plt.subplots(3, 3, squeeze=False)[1]
+    rows, columns = ["image", "a", "b"], list("uvw")
+    assert patch_panels(axes, images, values, size=2, rows=rows, columns=columns) is axes
+    for j in range(3):
+        np.testing.assert_array_equal(cells(axes[0, j]), images[j].numpy())
+        for part, ax in zip(values, axes[1:, j], strict=True):
+            np.testing.assert_array_equal(cells(ax), part[j].clamp(min=0).view(2, 3).numpy())
+            assert ax.collections[0].get_clim() == (0, part.max().item())
+        assert axes[0, j].get_title() == "uvw"[j]
+        assert axes[0, j].get_ylim() == (4, 0)
+        assert axes[1, j].get_ylim() == (2, 0)
+        lines = [line.get_xydata()[0].tolist() for line in axes[0, j].lines]
+        assert lines == [[2, 0], [4, 0], [0, 2]]
+    assert [row[0].get_ylabel() for row in axes] == rows
+
+
+@pytest.mark.parametrize(
+    ("n_values", "rows", "columns"), [((3, 6), "ia", "uv"), ((3, 6), "iab", "uvw"),
+                                      ((3, 5), "ia", "uvw"), ((2, 6), "ia", "uvw")]
+)  # fmt: skip
+def test_patches_refuse(n_values, rows, columns):
+    axes, images = plt.subplots(2, 3, squeeze=False)[1], torch.zeros(3, 4, 6)
+    with pytest.raises(ValueError, match="an axis for each image and each row of values"):
+        patch_panels(
+            axes, images, [torch.zeros(n_values)], size=2, rows=list(rows), columns=list(columns)
+        )
