@@ -7,6 +7,7 @@ import torch
 from softlookup.exercises.looking_inside import (
     check_drift,
     check_patches,
+    check_patching,
     check_previous_head,
     check_summary,
     check_two_maps,
@@ -77,6 +78,67 @@ def test_two_maps_solved():
 )
 def test_wrong_two_maps(answer, advice):
     assert_wrong(check_two_maps(answer), advice)
+
+
+# One place given back
+
+
+def book_effects(score, good, bad):
+    patched = [torch.cat([bad[:k], good[k : k + 1], bad[k + 1 :]]) for k in range(len(bad))]
+    return [(score(rows) - score(bad)) / (score(good) - score(bad)) for rows in patched]
+
+
+def in_a_loop(score, good, bad):
+    """Another right solution: one row is written, scored, and taken back."""
+    rows, shares = bad.clone(), []
+    for k in range(len(rows)):
+        rows[k] = good[k]
+        shares.append(((score(rows) - score(bad)) / (score(good) - score(bad))).item())
+        rows[k] = bad[k]
+    return shares
+
+
+def piling_up(score, good, bad):
+    shares, worst, lost = [], score(bad), score(good) - score(bad)
+    for k in range(len(bad)):
+        bad[k] = good[k]
+        shares.append((score(bad) - worst) / lost)
+    return torch.stack(shares)
+
+
+def effects(score, good, bad):
+    return torch.stack(book_effects(score, good, bad))
+
+
+def lost(score, good, bad):
+    return score(good) - score(bad)
+
+
+def test_patching_solved():
+    assert check_patching(book_effects)
+    assert check_patching(in_a_loop)
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [
+        (..., "Nothing to check so far: return one share"),
+        (lambda s, g, b: ..., "Nothing to check so far: return one share"),
+        (lambda s, g, b: effects(s, g, b) * lost(s, g, b) + s(b), "the scores themselves"),
+        (lambda s, g, b: effects(s, g, b) * lost(s, g, b), "Divide it by what was lost"),
+        (lambda s, g, b: effects(s, g, b) * lost(s, g, b) / s(g), "and not by the clean score"),
+        (lambda s, g, b: 1 - effects(s, g, b), "still missing"),
+        (lambda s, g, b: effects(s, b, g), "You spoil one row of the clean run"),
+        (lambda s, g, b: 1 - effects(s, b, g), "You spoil one row of the clean run"),
+        (piling_up, "Your patches pile up"),
+        (lambda s, g, b: effects(s, g, b).abs().sqrt(), "So the share is"),
+        (lambda s, g, b: effects(s, g, b)[:2], "should have shape (4,)"),
+        (lambda s, g, b: s(g), "should have shape (4,)"),
+        (lambda s, g: s(g), "Your code stopped with TypeError"),
+    ],
+)
+def test_wrong_patching(answer, advice):
+    assert_wrong(check_patching(answer), advice)
 
 
 # Drift
@@ -263,6 +325,7 @@ def test_a_check_leaves_the_readers_chance_alone():
     expected = torch.rand(3)
     torch.manual_seed(5)
     check_two_maps(book_map)
+    check_patching(book_effects)
     check_drift(displacement, [6, 7])
     check_previous_head(score, (1, 0))
     check_summary(book_order)

@@ -1,4 +1,6 @@
-"""Checks of chapter 19: two maps of one output, drift, a head by its score, a summary, patches."""
+"""Checks of chapter 19: two maps, patching, drift, a head by its score, a summary, patches."""
+
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
@@ -85,6 +87,27 @@ def check_two_maps(answer: object) -> Verdict:
         Not yet. Nothing to check so far: return other weights.
     """
     return verdict(lambda: _two_maps(answer))
+
+
+def check_patching(answer: object) -> Verdict:
+    """Check a function that patches one place after the other.
+
+    Args:
+        answer: The learner's function of (score, good, bad): ``good`` and ``bad`` are the rows of a
+            clean and of a corrupted run, (n, d), and ``score`` turns rows into a number. It returns
+            for each of the n places the share of the lost score that comes back when this row of
+            ``bad`` is what it is in ``good``.
+
+    Returns:
+        Whether it is solved, and what to look at next.
+
+    Chapter: looking_inside#exercises
+
+    Example:
+        >>> check_patching(...)
+        Not yet. Nothing to check so far: return one share for each place.
+    """
+    return verdict(lambda: _patching(answer))
 
 
 def check_drift(displacement: object, still: object) -> Verdict:
@@ -188,6 +211,58 @@ def _two_maps(answer: object) -> str:
             raise Wrong("One of the rows is as it was: move each of them.")
         moved = max(moved, (found - weights).abs().sum(dim=-1).max().item() / 2)
     return f"One output, two maps: up to {moved:.0%} of a row's attention lies elsewhere."
+
+
+def _patching(answer: object) -> str:
+    largest = 0.0
+    for n, d in ((4, 2), (5, 3)):
+        score, good, bad = _two_runs(n, d)
+        best, worst = score(good), score(bad)
+        lost, own = best - worst, torch.eye(n, dtype=torch.bool)
+
+        def scores(rows: Tensor, places: Tensor, other: Tensor, score: Callable = score) -> Tensor:
+            return torch.stack([score(torch.where(p[:, None], rows, other)) for p in places])
+
+        back, spoilt = scores(good, own, bad), scores(bad, own, good)
+        expected = (back - worst) / lost
+        what = "return one share for each place."
+        found = call(answer, score, good.clone(), bad.clone(), what=what)
+        found = numbers(found, expected, "The shares")
+        wrong_run = "You spoil one row of the clean run. Give one row back to the corrupted run."
+        slips = [
+            (back, "Those are the scores themselves. How much has come back, and of how much?"),
+            (back - worst, "That is how much comes back. Divide it by what was lost."),
+            ((back - worst) / best, "Divide by what was lost, clean less corrupted, and not by the "
+             "clean score."),
+            (1 - expected, "That is what is still missing; the share that comes back is wanted."),
+            ((spoilt - worst) / lost, wrong_run),
+            ((best - spoilt) / lost, wrong_run),
+            ((scores(good, own.cumsum(1).T > 0, bad) - worst) / lost, "Your patches pile up: for "
+             "each place start from fresh rows of the corrupted run."),
+        ]  # fmt: skip
+        for slip, advice in slips:
+            if close(found, slip):
+                raise Wrong(advice)
+        if not close(found, expected):
+            k = int((found - expected).abs().argmax())
+            raise Wrong(f"With row {k} given back the score goes from {worst:.3f} to "
+                        f"{back[k]:.3f}; clean it is {best:.3f}. So the share is "
+                        f"{expected[k]:.3f}; yours says {found[k]:.3f}.")  # fmt: skip
+        largest = max(largest, expected.max().item())
+    return f"One row alone brings up to {largest:.0%} of the lost score back."
+
+
+def _two_runs(n: int, d: int) -> tuple[Callable[[Tensor], Tensor], Tensor, Tensor]:
+    """A score that is no mere sum over the rows, and the rows of two runs that part at row 1."""
+    generator = torch.Generator().manual_seed(_SEED + n)
+    weights = torch.randn(d, d, generator=generator, dtype=torch.float64)
+    good, bad = torch.randn(2, n, d, generator=generator, dtype=torch.float64)
+    bad[0] = good[0]
+
+    def score(rows: Tensor) -> Tensor:
+        return torch.tanh(rows.cumsum(dim=0) @ weights).sum() - 2
+
+    return score, good, bad
 
 
 def _drift(displacement: object, still: object) -> str:
