@@ -106,7 +106,7 @@ NEW = Recipe(
         "d_ff": 320,
         "bias": False,
     },
-    n_steps=155,
+    n_steps=162,
     batch=16,
     rate=0.01,
     betas=(0.9, 0.95),
