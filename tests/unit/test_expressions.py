@@ -64,6 +64,8 @@ def test_brackets_are_two_deep_at_most_and_as_frequent_as_said():
     assert all(bracket_depths(text)[-1] == 0 for text in DRAWN)
     digits = "".join(DRAWN)
     assert {sign for sign in SIGNS if digits.count(sign) > 300} == set(SIGNS)
+    first = sum(text.startswith("(") for text in DRAWN) / len(DRAWN)
+    assert 0.26 < first < 0.35  # 0.35, less what was too long
 
 
 def test_depths_by_hand():

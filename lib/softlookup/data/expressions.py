@@ -15,8 +15,9 @@ _DEEPEST, _NESTED, _LONGEST = 2, 0.35, 22
 def arithmetic_expressions(n: int, generator: torch.Generator) -> list[str]:
     """Draw expressions such as ``(7-4)+8``, at most 22 signs long.
 
-    An expression joins one to three terms by ``+``, ``-`` and ``*``; a term is a digit, or with
-    probability 0.35 an expression in brackets, down to two brackets deep.
+    An expression joins two or three terms by ``+``, ``-`` and ``*``, in brackets also one alone. A
+    term is a digit, or with probability 0.35 an expression in brackets, down to two brackets deep.
+    What turns out longer than 22 signs is drawn anew, so that brackets are a little rarer.
 
     Args:
         n: How many; some may be equal.
