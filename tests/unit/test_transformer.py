@@ -15,6 +15,7 @@ from softlookup.decoding import beam_search, greedy
 from softlookup.multihead import MultiHeadAttention
 from softlookup.ops import cross_entropy
 from softlookup.positions import sinusoidal
+from softlookup.training import load_checkpoint, save_checkpoint
 from softlookup.transformer import (
     ParameterCounts,
     Transformer,
@@ -162,7 +163,7 @@ def test_how_many_tables_there_are(tie):
     assert len(names) == len(tables)
 
 
-def survivors(model):
+def survivors(model, folder):
     """The model after each thing that might cut the tie."""
     yield "copied", copy.deepcopy(model)
     yield "moved", copy.deepcopy(model).to(torch.float32).to("cpu").double()
@@ -176,17 +177,20 @@ def survivors(model):
     torch.save(model, file)
     file.seek(0)
     yield "loaded whole", torch.load(file, weights_only=False)
+    save_checkpoint(folder / "run.safetensors", model)
+    load_checkpoint(folder / "run.safetensors", again := Transformer(model.config).double())
+    yield "from a checkpoint", again
     with torch.device("meta"):
         empty = Transformer(model.config).double()
     empty.to_empty(device="cpu").load_state_dict(model.state_dict())
     yield "from meta", empty
 
 
-def test_the_tie_holds(source, target):
+def test_the_tie_holds(source, target, tmp_path):
     """One row is changed: the source's rows, the target's rows and the scores all see it."""
     model = built(tie="all")
     expected = model(source, LENGTHS, target)
-    for name, other in survivors(model):
+    for name, other in survivors(model, tmp_path):
         # float32 in between rounds the weights
         size = {"rtol": 1e-4, "atol": 1e-5} if name == "moved" else {"rtol": 0, "atol": 0}
         assert_close(other(source, LENGTHS, target), expected, **size, msg=name)
