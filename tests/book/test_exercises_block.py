@@ -62,6 +62,7 @@ def test_layer_norm_solved():
         (lambda *a: book_norm(*a, root=False), "divide by the root of the variance"),
         (lambda x, w, b, e: w * (x - x.mean(-1, keepdim=True)) + b, "divide by the root"),
         (lambda x, w, b, e: book_norm(x, w, b, 0.0), "ε is missing"),
+        (lambda x, w, b, e: book_norm(x, w, b, 1e-5), "use the eps that is given"),
         (lambda x, w, b, e: w * (x - x.mean(-1, keepdim=True))
          / (x.std(-1, correction=0, keepdim=True) + e) + b, "ε stands under the root"),
         (lambda x, w, b, e: book_norm(x, 1, 0, e), "gain and shift are missing"),
@@ -245,6 +246,11 @@ def normed_stream(x, parts):
     return x
 
 
+def normed_query(x, parts):
+    x = x + parts.self_attn(parts.norm1(x), x, x)[0]
+    return step(x, lambda r: parts.linear2(torch.relu(parts.linear1(r))), parts.norm2, True)
+
+
 def half_a_block(x, parts):
     return step(x, lambda r: parts.self_attn(r, r, r)[0], parts.norm1, parts.norm_first)
 
@@ -281,6 +287,7 @@ def test_wrong_blocks(norm_first, wrong, advice):
         (..., "Nothing to check so far"),
         (lambda x, p: None, "Nothing to check so far"),
         (only(True, normed_stream), "the sum takes x itself, not its norm"),
+        (only(True, normed_query), "keys and values come from normalised rows, too"),
         (lambda x, p: book_block(x, p)[0], "should have shape (3, 7, 6)"),
         (lambda x, p: p(x), "TypeError"),
     ],

@@ -160,6 +160,7 @@ def _layer_norm(function: object) -> str:
     cases = [
         (first, one, 0 * one, 1e-5, "For the row (1, 2, 3, 4)"),
         (1e-3 * x, weight, bias, 1e-5, "With a gain, a shift and small numbers"),
+        (x, weight, bias, 0.1, "With eps = 0.1"),
     ]
     for rows, gain, shift, eps, case in cases:
         right = F.layer_norm(rows, (rows.shape[1],), gain, shift, eps)
@@ -190,6 +191,7 @@ def _norm_slips(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> list[tup
         (weight * x / (mean_square + eps).sqrt() + bias, "that is RMSNorm; take off the mean."),
         (weight * centred / (variance.sqrt() + eps) + bias, "ε stands under the root."),
         (weight * centred / variance.sqrt() + bias, "ε is missing."),
+        (weight * centred / (variance + 1e-5).sqrt() + bias, "use the eps that is given."),
         (weight * centred / (variance + eps) + bias, "divide by the root of the variance."),
         (weight * centred + bias, "divide by the root of the variance."),
         (unit, "gain and shift are missing."),
@@ -330,6 +332,8 @@ def _block_slips(x: Tensor, parts: SimpleNamespace) -> list[tuple[Tensor, str]]:
         (middle, "after attention comes the feed-forward layer."),
     ]
     if first:
+        half = x + parts.self_attn(one(x), x, x)[0]
+        slips.append((half + think(two(half)), "keys and values come from normalised rows, too."))
         skipped = attend(one(x))
         slips.append((skipped + think(two(skipped)), "attention needs its skip, too."))
         stream = one(x) + attend(one(x))
