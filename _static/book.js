@@ -88,7 +88,42 @@
     targets.forEach((_, target) => target && observer.observe(target));
   }
 
+  // "Slides under test": only the entries of one lecture, of one severity.
+  function setUpEntries() {
+    const form = document.querySelector(".bk-entries");
+    if (!form) return;
+    const entries = [...document.querySelectorAll("[data-severity]")];
+    const parts = [...document.querySelectorAll("section:has(> h2)")];
+    const show = () => {
+      const { lecture, severity } = Object.fromEntries(new FormData(form));
+      const fits = ({ dataset }) =>
+        (!lecture || dataset.lecture.split("|").includes(lecture)) &&
+        (!severity || dataset.severity === severity);
+      entries.forEach((entry) => (entry.hidden = !fits(entry)));
+      const isWhole = !lecture && !severity;
+      const isSeen = (part) => isWhole || part.querySelector("[data-severity]:not([hidden])");
+      parts.forEach((part) => (part.hidden = !isSeen(part)));
+      document.querySelectorAll(".bk-aside a[href^='#']").forEach((link) => {
+        const target = document.getElementById(link.hash.slice(1));
+        link.parentElement.hidden = Boolean(target?.closest("section[hidden]"));
+      });
+      form.querySelector("output").textContent = `${entries.filter(fits).length} entries`;
+    };
+    form.hidden = false;
+    form.addEventListener("input", show);
+    form.addEventListener("submit", (event) => event.preventDefault());
+    addEventListener("hashchange", () => {
+      const target = document.getElementById(location.hash.slice(1));
+      if (!target?.closest("section[hidden]")) return;
+      form.reset(); // a link leads to an entry that was left out
+      show();
+      target.scrollIntoView();
+    });
+    form.reset(); // the browser remembers what was chosen, the page does not
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
+    setUpEntries();
     setUpMode();
     setUpMenu();
     setUpScrollBoxes();

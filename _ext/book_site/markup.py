@@ -7,6 +7,8 @@ from bs4.dammit import EntitySubstitution
 from bs4.formatter import HTMLFormatter
 from sphinx.application import Sphinx
 
+from .entries import mark_entries
+
 # Drawings, scripts and code are none of this module's business, and an HTML parser may alter them.
 OPAQUE = re.compile(r"<(svg|script|style|pre)\b.*?</\1>", re.S)
 ENTRY = re.compile(r"E\d\d")
@@ -145,6 +147,7 @@ STEPS = (
     keep_punctuation,
     list_references,
     link_errata,
+    mark_entries,
 )
 
 
