@@ -119,7 +119,7 @@ class KeyValueCache:
     Attributes:
         layers: One ``LayerCache`` for each layer.
         positions: The place of each slot's token in its text, (batch, n_slots); -1 is filler.
-        lengths: How many tokens each text has read, dropped ones included.
+        lengths: How many tokens each text has read, dropped ones included (until ``renumber``).
 
     Raises:
         ValueError: ``n_layers`` or ``window`` is no integer of at least 1, ``n_sinks`` none of at
@@ -191,14 +191,34 @@ class KeyValueCache:
 
     def forget(self) -> None:
         """Drop the slots that no text will ever read again: filler, and what left the window."""
-        kept = readable(
-            self.lengths.unsqueeze(-1), self.positions, window=self.window, n_sinks=self.n_sinks
-        )
-        kept = kept.squeeze(-2).any(dim=0)
+        kept = self._read_next().any(dim=0)
         if not kept.all():
             self.positions = self.positions[:, kept]
             for layer in self._filled():
                 layer.key, layer.value = layer.key[..., kept, :], layer.value[..., kept, :]
+
+    def renumber(self) -> None:
+        """Count what is kept from 0 on, without gaps: positions in the cache, not in the text.
+
+        Right behind the sinks then comes the window, so that no distance is larger than the cache,
+        however long the stream. Rotary positions follow, for keys are kept before they are turned.
+        To be called after each token; tokens read in one piece keep their distances. Where nothing
+        was dropped, nothing changes.
+
+        Source: Xiao et al. 2024, section 3.2. Chapter: modern_attention#and-in-a-real-one.
+
+        Example:
+            >>> cache = KeyValueCache(1, window=3, n_sinks=1)
+            >>> cache.begin(torch.tensor([7]), n=7)
+            tensor([[0, 1, 2, 3, 4, 5, 6]])
+            >>> cache.forget(), cache.positions
+            (None, tensor([[0, 5, 6]]))
+            >>> cache.renumber(), cache.positions
+            (None, tensor([[0, 1, 2]]))
+        """
+        kept = self._read_next()
+        self.positions = (kept.cumsum(dim=-1) - 1).masked_fill(~kept, -1)
+        self.lengths = kept.sum(dim=-1)
 
     def rows(self, index: Int[Tensor, "chosen"]) -> "KeyValueCache":
         """Some of the texts, in any order, also the same one twice: what ``decoding`` calls.
@@ -226,6 +246,11 @@ class KeyValueCache:
         for layer, kept in zip(other.layers, self.layers, strict=True):
             layer.key, layer.value = kept.key, kept.value
         return other
+
+    def _read_next(self) -> Bool[Tensor, "batch n_slots"]:
+        """Which slots the next token of each text will read."""
+        rule = {"window": self.window, "n_sinks": self.n_sinks}
+        return readable(self.lengths.unsqueeze(-1), self.positions, **rule).squeeze(-2)
 
     def _filled(self) -> list[LayerCache]:
         return [layer for layer in self.layers if layer.key is not None]

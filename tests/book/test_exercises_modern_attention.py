@@ -40,6 +40,15 @@ def masked(mask):
     return lambda q, k, v, w: attention(q, k, v, mask(len(q), w))
 
 
+def from_below_zero(query, key, value, width):
+    near = [slice(i + 1 - width, i + 1) for i in range(len(query))]
+    return torch.cat([attention(query[i.stop - 1 : i.stop], key[i], value[i]) for i in near])
+
+
+def without_itself(n, width):
+    return sliding_mask(n, width + 1) & ~torch.eye(n, dtype=torch.bool)
+
+
 def test_window_solved():
     assert check_window(book_window)
     assert check_window(window_attention)
@@ -53,6 +62,12 @@ def test_window_solved():
         (lambda q, k, v, w: None, "Nothing to check so far"),
         (masked(sliding_mask), "Compute only what the band needs"),
         (masked(lambda n, w: sliding_mask(n, w + 1)), "one key too many"),
+        (masked(lambda n, w: sliding_mask(n, w - 1 or 1)), "one key too few"),
+        (
+            masked(lambda n, w: sliding_mask(n, w + 1) & ~torch.eye(n).bool()),
+            "does not read itself",
+        ),
+        (from_below_zero, "Right from row 3 on; the rows before have fewer than 4 keys"),
         (masked(lambda n, w: window_mask(n, w - 1)), "what comes later"),
         (masked(lambda n, w: causal_mask(n)), "the window is missing"),
         (lambda q, k, v, w: attention(q, k, v), "reads all keys; the window"),

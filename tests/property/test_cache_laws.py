@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.testing import assert_close
 
-from softlookup.cache import readable
+from softlookup.cache import KeyValueCache, readable
 from softlookup.decoding import greedy
 from softlookup.gpt import GPT, GPTConfig
 
@@ -121,6 +121,26 @@ def test_a_batch_is_its_texts_one_by_one(kind, lengths, seed):
     scores = model(ids, lengths)
     for b, length in enumerate(lengths):
         assert_close(scores[b, :length], alone(model, ids[b, :length]))
+
+
+@given(lengths=st.lists(st.integers(1, 3), min_size=1, max_size=3), window=st.integers(3, 5),
+       n_sinks=st.integers(0, 3), seed=seeds)  # fmt: skip
+def test_renumbered_a_stream_is_a_short_text_at_every_step(lengths, window, n_sinks, seed):
+    """In one layer: as if the first and the last tokens, side by side, were all the text."""
+    model = built(GPTConfig(N_TOKENS, 17, 8, 4, 1, positions="rotary"), seed)
+    ids = texts(seed, len(lengths), 17)
+    cache = KeyValueCache(1, window=window, n_sinks=n_sinks)
+    model(ids, lengths, cache)  # ragged prompts that fit, the rest is filler
+    for t in range(14):
+        cache.renumber()
+        tokens = ids[torch.arange(len(lengths)), torch.tensor(lengths) + t]
+        scores, cache = model.step(tokens, cache)
+        for b, length in enumerate(lengths):
+            text = ids[b, : length + t + 1]
+            if len(text) > n_sinks + window:
+                text = torch.cat([text[:n_sinks], text[-window:]])
+            assert_close(scores[b], alone(model, text)[-1])
+        assert cache.positions.max() < n_sinks + window
 
 
 @pytest.mark.parametrize("kind", ["window", "sinks"])

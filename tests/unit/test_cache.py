@@ -94,6 +94,27 @@ def test_a_window_of_one_keeps_nothing():
     assert cache.begin(torch.tensor([1, 1]), 1).tolist() == [[2], [2]]
 
 
+def test_positions_in_the_cache():
+    """Behind the sink comes the window; what only the other text still reads becomes filler."""
+    cache = filled(KeyValueCache(1, window=3, n_sinks=1), [7, 2], 7)
+    cache.forget()
+    assert cache.positions.tolist() == [[0, 1, 5, 6], [0, 1, -1, -1]]
+    for _ in range(2):  # the second time nothing is left to do
+        cache.renumber()
+        assert cache.positions.tolist() == [[0, -1, 1, 2], [0, 1, -1, -1]]
+        assert cache.lengths.tolist() == [3, 2]
+    assert slots(cache.layers[0]) == [0, 1, 5, 6]
+    assert cache.begin(torch.tensor([1, 1]), 1).tolist() == [[3], [2]]
+
+
+def test_where_nothing_was_dropped_no_number_changes():
+    for options in ({}, {"window": 7, "n_sinks": 2}):
+        cache = filled(KeyValueCache(1, **options), [5, 3], 5)
+        before = cache.positions.tolist(), cache.lengths.tolist()
+        cache.renumber()
+        assert (cache.positions.tolist(), cache.lengths.tolist()) == before
+
+
 def test_a_layer_s_slots():
     layer = LayerCache()
     assert layer.n_slots == 0

@@ -7,7 +7,9 @@ import torch
 from torch.testing import assert_close
 
 from softlookup.attention import attention_weights
+from softlookup.cache import KeyValueCache
 from softlookup.exercises import modern_attention_models as models
+from softlookup.gpt import GPT, GPTConfig
 from softlookup.masks import causal_mask
 from softlookup.ops import masked_softmax
 from softlookup.training import train_model
@@ -113,3 +115,18 @@ def test_the_prose_model_reads_letters_it_has_not_seen(monkeypatch, generator):
     known = [None, *sorted(set(prose))]
     held_out = prose[len(prose) * 9 // 10 :]
     assert all("".join(known[k] for k in row[1:].tolist()) in held_out for row in ids[:5])
+
+
+def test_token_by_token_the_losses_are_the_same_until_a_key_is_dropped(generator):
+    """Afterwards they are those of the sink and the last three tokens as a text of their own."""
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(7, 11, 8, 2, n_layers=1, positions="rotary")).double()
+    ids = torch.randint(7, (3, 12), generator=generator)
+    whole = models.gpt_losses(model, ids).detach()
+    found = models.stream_losses(model, ids, KeyValueCache(1, window=3, n_sinks=1))
+    assert found.shape == (3, 11)
+    assert_close(found[:, :4], whole[:, :4])
+    for i in range(4, 11):
+        short = torch.cat([ids[:, :1], ids[:, i - 2 : i + 2]], dim=1)
+        assert_close(found[:, i], models.gpt_losses(model, short)[:, -1].detach())
+    assert (found[:, 4:] - whole[:, 4:]).abs().min() > 0

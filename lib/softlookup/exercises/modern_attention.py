@@ -130,18 +130,16 @@ def _window(answer: object) -> str:
         expected = attention(query, key, value, sliding_mask(n, width))
         found = call(answer, query.clone(), key.clone(), value.clone(), width, what=what)
         found = numbers(found, expected, "The output")
-        slips = {
-            "Your query reads one key too many: itself and width - 1 before it.": sliding_mask(
-                n, width + 1
-            ),
-            "No query may read what comes later.": window_mask(n, width - 1),
-            "Every query reads all keys; the window is missing.": torch.ones(n, n).bool(),
-            "Every query reads all keys before it; the window is missing.": causal_mask(n),
-        }
+        slips = _window_slips(n, width)
         for advice, mask in slips.items():
             wrong = attention(query, key, value, mask)
             if close(found, wrong) and not close(wrong, expected):
                 raise Wrong(advice)
+        if close(found[width - 1 :], expected[width - 1 :]) and not close(found, expected):
+            raise Wrong(
+                f"Right from row {width - 1} on; the rows before have fewer than {width} keys. "
+                "Does your slice start below 0? Then it counts from the end."
+            )
         if not close(found, expected):
             raise Wrong(f"Other numbers than the masked square gives, at n = {n}, width = {width}.")
     n, width = 512, 16
@@ -154,6 +152,25 @@ def _window(answer: object) -> str:
             f"times; the whole square costs {whole:,}. Compute only what the band needs."
         )
     return f"The same numbers, with {counted:,} multiplications instead of {whole:,}."
+
+
+def _window_slips(n: int, width: int) -> dict[str, Tensor]:
+    """What a wrong window would read, under the advice that helps."""
+    itself = torch.eye(n, dtype=torch.bool)
+    slips = {
+        "Your query reads one key too many: itself and width - 1 before it.": sliding_mask(
+            n, width + 1
+        ),
+        "No query may read what comes later.": window_mask(n, width - 1),
+        "Every query reads all keys; the window is missing.": torch.ones(n, n).bool(),
+        "Every query reads all keys before it; the window is missing.": causal_mask(n),
+        "Your query does not read itself: it is one of the width keys.": sliding_mask(n, width + 1)
+        & ~itself,
+    }
+    if width > 1:
+        advice = "Your query reads one key too few: itself and width - 1 before it."
+        slips[advice] = sliding_mask(n, width - 1)
+    return slips
 
 
 def _pairs(answer: object) -> str:

@@ -128,6 +128,18 @@ def gpt_losses(
     return F.cross_entropy(scores.mT, ids[:, 1:], reduction="none")
 
 
+def stream_losses(
+    model: GPT, ids: Int[Tensor, "batch n_tokens"], cache: KeyValueCache
+) -> Float[Tensor, "batch n"]:
+    """The same token by token, with positions in the cache: what is kept is always renumbered."""
+    losses = []
+    for token, following in zip(ids[:, :-1].mT, ids[:, 1:].mT, strict=True):
+        scores, cache = model.step(token, cache)
+        cache.renumber()
+        losses.append(F.cross_entropy(scores, following, reduction="none"))
+    return torch.stack(losses, dim=-1)
+
+
 def train_prose_gpt(
     generator: torch.Generator, n_steps: int = 400
 ) -> tuple[GPT, Int[Tensor, "n_texts n_tokens"]]:
