@@ -3,6 +3,9 @@
 The bugs stand in mutants.json: the file, the text to find in it (once), what replaces it, and why
 somebody might write that. A mutant is tried on the tests that import its module, or on those that
 its "kill" selects; a test that fails kills it.
+
+Some were seen in public projects: their "bug" is the number of a class in classes.json. With
+`--bugs` these alone are tried, and each class is written to bugs.json with the test that killed it.
 """
 
 import json
@@ -14,9 +17,19 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 MUTANTS = Path(__file__).with_name("mutants.json")
+CLASSES = Path(__file__).with_name("classes.json")
+RESULT = Path(__file__).with_name("bugs.json")
+
+
+class Outcome(NamedTuple):
+    """What became of a mutant: why it lives, or None, and the test that killed it."""
+
+    lives: str | None
+    killer: str | None = None
 
 
 def tests_of(file: str) -> list[str]:
@@ -33,8 +46,8 @@ def tests_of(file: str) -> list[str]:
     return [str(p) for p in sorted(found, key=lambda p: (order.index(p.parent.name), p.name))]
 
 
-def run_tests(tests: list[str], mutant: dict | None) -> int:
-    """Run tests on a copy of the library with one bug planted in it, or with none; exit status."""
+def run_tests(tests: list[str], mutant: dict | None) -> tuple[int, str | None]:
+    """Run tests on a copy of the library, with one bug or none: exit status, first failure."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "lib"
         shutil.copytree(ROOT / "lib", copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -45,35 +58,79 @@ def run_tests(tests: list[str], mutant: dict | None) -> int:
             path.write_text(text, encoding="utf-8")
             command += ["-k", mutant["kill"]] if "kill" in mutant else []
         environment = {**os.environ, "PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"}
-        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True).returncode
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        return done.returncode, failed and failed[1]
+
+
+def outcome(mutant: dict) -> Outcome:
+    """Whether a mutant lives, or which test kills it."""
+    stands = (ROOT / mutant["file"]).read_text(encoding="utf-8").count(mutant["find"])
+    if stands != 1:
+        return Outcome(f"its text stands {stands} times in the file, not once")
+    tests = tests_of(mutant["file"])
+    if not tests:
+        return Outcome("no test imports its module")
+    status, failed = run_tests(tests, mutant)
+    if status == 1:
+        return Outcome(None, failed)
+    return Outcome("all tests pass" if status == 0 else "the tests did not run")
 
 
 def survives(mutant: dict) -> str | None:
     """Why a mutant lives, or None if the tests kill it."""
-    stands = (ROOT / mutant["file"]).read_text(encoding="utf-8").count(mutant["find"])
-    if stands != 1:
-        return f"its text stands {stands} times in the file, not once"
-    tests = tests_of(mutant["file"])
-    if not tests:
-        return "no test imports its module"
-    status = run_tests(tests, mutant)
-    return {0: "all tests pass", 1: None}.get(status, "the tests did not run")
+    return outcome(mutant).lives
+
+
+def table(mutants: list[dict], outcomes: list[Outcome]) -> list[dict]:
+    """For each class of bugs: where it was seen, and its mutants with the tests that killed them.
+
+    A class without a mutant has an empty list; a mutant that lives has no killer.
+    """
+    classes = json.loads(CLASSES.read_text(encoding="utf-8"))
+    tried = list(zip(mutants, outcomes, strict=True))
+    return [
+        one | {
+            "mutants": [
+                {"file": mutant["file"], "why": mutant["why"], "killer": found.killer}
+                for mutant, found in tried if mutant.get("bug") == one["bug"]
+            ]
+        }
+        for one in classes
+    ]  # fmt: skip
+
+
+def report(classes: list[dict]) -> list[str]:
+    """Write the table of all classes, print it, and name the classes without a mutant."""
+    lines = [" " + json.dumps(one, ensure_ascii=False) for one in classes]
+    RESULT.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    for one in classes:
+        killers = [mutant["killer"] or "LIVES" for mutant in one["mutants"]] or ["NO MUTANT"]
+        print(f"{one['bug']:2} {one['title']}: {', '.join(killers)}")
+    return [f"class {one['bug']}: no mutant" for one in classes if not one["mutants"]]
 
 
 def main() -> None:
     """Try every mutant, or those whose file or reason holds the words given; two at a time."""
     mutants = json.loads(MUTANTS.read_text(encoding="utf-8"))
     words = sys.argv[1:]
+    of_classes = "--bugs" in words
+    words = [word for word in words if word != "--bugs"]
     chosen = [m for m in mutants if all(word in m["file"] + m["why"] for word in words)]
+    chosen = [m for m in chosen if "bug" in m] if of_classes else chosen
     print(f"First the tests without any bug, then {len(chosen)} mutants.", flush=True)
     tests = sorted({test for mutant in chosen for test in tests_of(mutant["file"])})
-    if tests and run_tests(tests, None) != 0:
+    if tests and run_tests(tests, None)[0] != 0:
         sys.exit("The tests fail without any bug planted: nothing can be told from them.")
     with ThreadPoolExecutor(2) as pool:
-        verdicts = []
-        for mutant, why in zip(chosen, pool.map(survives, chosen), strict=True):
-            print(f"{'LIVES' if why else 'killed'}  {mutant['file']}: {mutant['why']}", flush=True)
-            verdicts += [f"{mutant['file']}: {mutant['why']}: {why}"] if why else []
+        verdicts, outcomes = [], []
+        for mutant, found in zip(chosen, pool.map(outcome, chosen), strict=True):
+            word = "LIVES" if found.lives else "killed"
+            print(f"{word}  {mutant['file']}: {mutant['why']}", flush=True)
+            outcomes.append(found)
+            verdicts += [f"{mutant['file']}: {mutant['why']}: {found.lives}"] if found.lives else []
+    if of_classes and not words:
+        verdicts += report(table(chosen, outcomes))
     if verdicts:
         sys.exit(f"{len(verdicts)} of {len(chosen)} mutants live.\n" + "\n".join(verdicts))
     print(f"All {len(chosen)} mutants were killed.")

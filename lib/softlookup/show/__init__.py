@@ -3,6 +3,7 @@
 from softlookup.show.attention_atlas import AttentionAtlas
 from softlookup.show.book_map import show_book_map
 from softlookup.show.bpe_player import BpePlayer
+from softlookup.show.bug_hunt import BugHunt
 from softlookup.show.collapse_cloud import CollapseCloud
 from softlookup.show.cost_sliders import CostSliders
 from softlookup.show.decoder_steps import DecoderSteps
@@ -29,6 +30,7 @@ from softlookup.show.session import setup
 from softlookup.show.shuffle_square import ShuffleSquare
 from softlookup.show.similarity_plane import SimilarityPlane
 from softlookup.show.sinusoid_explorer import SinusoidExplorer
+from softlookup.show.soft_lookup import SoftLookup
 from softlookup.show.source import show_source
 from softlookup.show.spectral_sliders import SpectralSliders
 from softlookup.show.streaming_simulator import StreamingSimulator
@@ -41,6 +43,7 @@ from softlookup.show.word_map import word_map
 __all__ = [
     "AttentionAtlas",
     "BpePlayer",
+    "BugHunt",
     "CollapseCloud",
     "CostSliders",
     "DecoderSteps",
@@ -62,6 +65,7 @@ __all__ = [
     "ShuffleSquare",
     "SimilarityPlane",
     "SinusoidExplorer",
+    "SoftLookup",
     "SpectralSliders",
     "StreamingSimulator",
     "TfidfBench",
