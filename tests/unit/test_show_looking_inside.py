@@ -106,7 +106,7 @@ def test_a_patch_and_its_number_stand_at_the_same_place(generator):
         np.testing.assert_array_equal(cells(axes[0, j]), images[j].numpy())
         for part, ax in zip(values, axes[1:, j], strict=True):
             np.testing.assert_array_equal(cells(ax), part[j].clamp(min=0).view(2, 3).numpy())
-            assert ax.collections[0].get_clim() == (0, part.max().item())
+            assert ax.collections[0].get_clim() == (0, part[j].max().item())
         assert axes[0, j].get_title() == "uvw"[j]
         assert axes[0, j].get_ylim() == (4, 0)
         assert axes[1, j].get_ylim() == (2, 0)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from softlookup.checks import require
 from softlookup.show.draw import heatmap
-from softlookup.show.style import BLUE, LINE, ORANGE
+from softlookup.show.style import BLUE, LINE, ORANGE, WEIGHTS
 
 
 def token_arcs(ax: Axes, tokens: Sequence[str], arcs: Sequence[tuple[int, int]]) -> Axes:
@@ -82,7 +82,7 @@ def map_grid(
         for j, ax in enumerate(row):
             down, across = (range(n_q), range(n_k)) if tokens is None else (tokens, tokens)
             heatmap(ax, maps[i, j], rows=down, columns=across, digits=None)
-            ax.collections[0].set(linewidth=0, edgecolor="face")
+            ax.collections[0].set(linewidth=0.4, edgecolor="face")  # 0 leaves hairlines
             ax.tick_params(labelsize=6)
             ax.set_title(columns[j] if i == 0 else "", fontsize=9)
             if tokens is None:
@@ -107,7 +107,8 @@ def patch_panels(
     Args:
         axes: Where to draw, (1 + len(values), images).
         images: Grey images.
-        values: What to show of the patches, in the order of reading; each from 0 to its largest.
+        values: What to show of the patches, in the order of reading. Each panel goes from 0, dark,
+            to its largest; less than 0 is as dark.
         size: The side of a patch in pixels.
         rows: What stands before the images, and before each of ``values``.
         columns: What stands above each image.
@@ -128,7 +129,7 @@ def patch_panels(
         axes[0, j].pcolormesh(image.numpy(), cmap="gray", vmin=0, vmax=1)
         for part, row in zip(values, axes[1:], strict=True):
             shares = part[j].clamp(min=0).view(down, across)
-            row[j].pcolormesh(shares.numpy(), cmap="cividis", vmin=0, vmax=float(part.max()))
+            row[j].pcolormesh(shares.numpy(), cmap=WEIGHTS, vmin=0, vmax=float(shares.max()))
         axes[0, j].set_title(columns[j], fontsize=9, loc="center")
     for name, row in zip(rows, axes, strict=True):
         row[0].set_ylabel(name, fontsize=9)
