@@ -24,19 +24,30 @@ def table(cell_id, name):
 TODAY = table("today-run", "today")
 CONFIGS = {
     "gpt-oss-120b": "GptOssConfig",
-    "Olmo 3 7B": "Olmo3Config",
-    "Qwen3-Next": "Qwen3NextConfig",
-    "Kimi Linear": "KimiLinearConfig",
-    "MiniMax-M2": "MiniMaxM2Config",
-    "DeepSeek-V3.2": "DeepseekV32Config",
+    "Olmo Hybrid 7B": "OlmoHybridConfig",
+    "Qwen3.5-35B-A3B": "Qwen3_5MoeTextConfig",
+    "GLM-5": "GlmMoeDsaConfig",
     "DeepSeek-V4-Flash": "DeepseekV4Config",
+    "MiniMax-M3": "MiniMaxM3VLTextConfig",
+    "GLM-5.3-Flash": "Glm5NextTextConfig",
+    "Inkling-2-Small": "Inkling2TextConfig",
 }
+LATENT = ("GLM-5", "GLM-5.3-Flash")
+
+
+def known(name):
+    """A configuration class with its defaults; an older transformers may not have it yet."""
+    if not hasattr(transformers, name):
+        pytest.skip(f"this transformers does not know {name}")
+    return getattr(transformers, name)()
 
 
 def config(model):
-    if not hasattr(transformers, CONFIGS[model]):
-        pytest.skip(f"this transformers does not know {CONFIGS[model]}")
-    return getattr(transformers, CONFIGS[model])()
+    return known(CONFIGS[model])
+
+
+def reads(model):
+    return TODAY[model][1]
 
 
 def experts(given):
@@ -51,38 +62,68 @@ def test_every_model_of_the_table_is_looked_up():
 
 
 @pytest.mark.parametrize("model", CONFIGS)
-def test_layers_and_experts(model):
+def test_layers_heads_and_experts(model):
     given = config(model)
-    n_layers, _, _, said = TODAY[model]
+    n_layers, _, keeps, said = TODAY[model]
     assert n_layers == given.num_hidden_layers
+    kept = given.num_key_value_heads
+    shared = "latent" if model in LATENT else f"{kept} head{'s' * (kept > 1)}"
+    assert keeps.removesuffix(", sink") == shared
+    assert not hasattr(given, "kv_lora_rank") or model in LATENT
     assert said == experts(given)
 
 
-def test_kinds_of_layers():
-    kinds = config("gpt-oss-120b").layer_types
-    assert kinds == ["sliding_attention", "full_attention"] * 18
-    assert TODAY["gpt-oss-120b"][1] == f"window {config('gpt-oss-120b').sliding_window}, full"
-    olmo = config("Olmo 3 7B")
-    assert olmo.layer_types == (["sliding_attention"] * 3 + ["full_attention"]) * 8
-    assert TODAY["Olmo 3 7B"][1] == f"3 window {olmo.sliding_window:,}, full"
-    assert olmo.num_key_value_heads == olmo.num_attention_heads
-    qwen = config("Qwen3-Next")
-    assert qwen.layer_types == (["linear_attention"] * 3 + ["full_attention"]) * 12
-    assert TODAY["Qwen3-Next"][2] == f"{qwen.num_key_value_heads} kv heads"
-    kimi = config("Kimi Linear").layer_types
-    assert 0.7 < kimi.count("linear_attention") / len(kimi) < 0.8
+def test_windows_with_a_full_layer_in_between():
+    given = config("gpt-oss-120b")
+    assert given.layer_types == ["sliding_attention", "full_attention"] * 18
+    assert reads("gpt-oss-120b") == f"window {given.sliding_window}, full"
+    given = config("Inkling-2-Small")  # "hybrid": a short convolution beside the attention
+    assert given.layer_types == (["hybrid_sliding"] * 5 + ["hybrid"]) * 8
+    assert reads("Inkling-2-Small") == f"5 window {given.sliding_window_size:,}, full"
 
 
-def test_what_stands_besides():
-    assert TODAY["MiniMax-M2"][2] == f"{config('MiniMax-M2').num_key_value_heads} kv heads"
-    chosen = config("DeepSeek-V3.2")
-    assert TODAY["DeepSeek-V3.2"][1] == f"best {chosen.index_topk:,} keys"
-    assert chosen.kv_lora_rank + chosen.qk_rope_head_dim == 576  # what the text says of its cache
-    assert config("Kimi Linear").kv_lora_rank > 0
-    packed = config("DeepSeek-V4-Flash")
-    assert sorted(packed.compress_rates.values()) == [4, 128]
-    assert TODAY["DeepSeek-V4-Flash"][1] == "4 keys in 1, 128 in 1"
-    assert TODAY["DeepSeek-V4-Flash"][2] == f"window {packed.sliding_window}"
+@pytest.mark.parametrize("model", ["Olmo Hybrid 7B", "Qwen3.5-35B-A3B"])
+def test_linear_layers_with_a_full_one_in_between(model):
+    kinds = config(model).layer_types
+    assert kinds == (["linear_attention"] * 3 + ["full_attention"]) * (len(kinds) // 4)
+    assert reads(model) == "3 linear, full"
+
+
+def test_layers_that_choose_what_they_read():
+    given = config("GLM-5")
+    assert set(given.layer_types) == {"indexed_attention"}
+    assert reads("GLM-5") == f"best {given.index_topk:,} keys"
+    given = config("GLM-5.3-Flash")
+    assert given.layer_types[:4] == ["linear_attention"] * 3 + ["indexed_attention"]
+    assert set(given.layer_types[3::4]) == {"indexed_attention"}
+    assert given.layer_types.count("indexed_attention") == 11
+    assert reads("GLM-5.3-Flash") == f"3 linear, best {given.index_topk:,} keys"
+    given = config("MiniMax-M3")
+    blocks = f"best {given.index_topk_blocks} blocks of {given.index_block_size}"
+    assert reads("MiniMax-M3") == blocks
+    given = config("DeepSeek-V4-Flash")
+    rates = {"compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
+    assert given.compress_rates == rates
+    assert given.index_topk > 0  # the first kind chooses among its packed keys
+    assert reads("DeepSeek-V4-Flash") == f"packed keys, window {given.sliding_window}"
+
+
+@pytest.mark.parametrize("model", CONFIGS)
+def test_a_learned_sink_is_a_key_without_a_value(model):
+    """In the code: one more score beside the others, whose weight is dropped after the softmax."""
+    module = type(config(model)).__module__.replace("configuration_", "modeling_")
+    path = Path(transformers.__file__).parent / ("/".join(module.split(".")[1:]) + ".py")
+    has_sink = "torch.cat([attn_weights, sinks], dim=-1)" in path.read_text(encoding="utf-8")
+    assert has_sink == ("sink" in TODAY[model][2])
+
+
+def test_what_the_text_says_of_others():
+    assert not hasattr(known("MiniMaxM2Config"), "index_topk_blocks")
+    assert "linear" not in str(getattr(known("MiniMaxM2Config"), "layer_types", ""))
+    kimi = known("Kimi_K25Config").text_config
+    assert kimi.model_type == "deepseek_v3"
+    assert not hasattr(kimi, "index_topk")
+    assert kimi.kv_lora_rank + kimi.qk_rope_head_dim == 576  # DeepSeek-V3's numbers a layer
 
 
 def test_the_caches_table_has_the_shapes_of_two_of_its_models():
