@@ -45,7 +45,7 @@ def score(page, place=0):
     return page.locator(".bh-score").nth(place).inner_text()
 
 
-def tests_shown(page):
+def shown_tests(page):
     return [row.inner_text().split("\n")[-2:] for row in page.locator(".bh-test:visible").all()]
 
 
@@ -54,7 +54,7 @@ def test_the_code_is_shown_as_it_is(open_figure):
     assert page.locator(".bh-line code").all_text_contents() == PLAIN["lines"]
     assert said(page) == "One of these lines is wrong. Which?"
     assert score(page) == "0 of 2 found, with 0 right lines suspected."
-    assert tests_shown(page) == []
+    assert shown_tests(page) == []
 
 
 def test_a_right_line_is_told_and_counted_once(open_figure):
@@ -73,7 +73,7 @@ def test_the_wrong_line_is_told_with_its_repair_and_the_tests(open_figure):
     assert said(page) == "Found. The <i>sign</i>. Seen in a/b #1."
     assert page.locator(".bh-right code").text_content() == "    return y"
     assert "bh-wrong" in line(page, 2).get_attribute("class")
-    assert tests_shown(page) == [["shapes", "passes"], ["parity", "fails: gives 1 for −1."]]
+    assert shown_tests(page) == [["shapes", "passes"], ["parity", "fails: gives 1 for −1."]]
     assert score(page) == "1 of 2 found, with 0 right lines suspected."
     line(page, 1).click()  # nothing more to find
     assert score(page) == "1 of 2 found, with 0 right lines suspected."
@@ -83,10 +83,10 @@ def test_the_wrong_line_is_told_with_its_repair_and_the_tests(open_figure):
 def test_the_tests_may_be_asked_first(open_figure):
     page = open_figure()
     page.locator(".bh-ask").click()
-    assert [name for name, _ in tests_shown(page)] == ["shapes", "parity"]
+    assert [name for name, _ in shown_tests(page)] == ["shapes", "parity"]
     assert page.locator(".bh-ask").get_attribute("aria-pressed") == "true"
     page.locator(".bh-ask").click()
-    assert tests_shown(page) == []
+    assert shown_tests(page) == []
 
 
 def test_each_function_keeps_its_own_state(open_figure):
@@ -122,8 +122,12 @@ def test_all_of_it_works_by_keyboard(open_figure):
     page = open_figure()
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")
-    for _ in range(2):
+    lines = "[...document.querySelectorAll('.bh-line')].indexOf(document.activeElement)"
+    reached = []
+    while 1 not in reached and len(reached) < 6:
         page.keyboard.press("Tab")
+        reached.append(page.evaluate(lines))
+    assert reached[-2:] == [0, 1]
     page.keyboard.press("Enter")
     assert said(page) == "Found. The <i>sign</i>."
     focused = page.evaluate("document.activeElement.className")

@@ -263,7 +263,8 @@ def _differ(found: Tensor, right: Tensor, told: str, tolerance: float = 1e-10) -
         return None
     gap = (found - right).abs().nan_to_num(math.inf).flatten()
     due, given = (tensor.flatten()[gap.argmax()] for tensor in (right, found))
-    return f"{told} {due:.4g} where the model gives {given:.4g}."
+    digits = 4 if gap.max() > 1e-3 else 12
+    return f"{told} {due:.{digits}f} where the model gives {given:.{digits}f}."
 
 
 def _gradient(model: nn.Module) -> Tensor:
