@@ -3,9 +3,10 @@
 `softlookup.show` writes `<figure class="sl-figure" id="fig-...">` (or `sl-table`, `id="tab-..."`)
 with a `<figcaption>` into a cell's `text/html`. Here each becomes a node that Sphinx numbers by
 chapter, and `[Figure](#fig-...)` anywhere in the book becomes a link that reads "Figure 11.3". The
-same HTML, written into a Markdown page in a raw block, is treated alike.
+same HTML, written into a Markdown page in a raw block, is treated alike; `{shown}` writes it there.
 """
 
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,12 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from softlookup import show
+from softlookup.show.book_map import book_map
+
 LOGGER = logging.getLogger(__name__)
 
+SHOW = Path(show.__file__).parent
 FIGURE = re.compile(r"\s*<figure\b(?P<attributes>[^>]*)>(?P<content>.*)</figure>\s*", re.S)
 CAPTION = re.compile(r"<figcaption\b[^>]*>(?P<caption>.*?)</figcaption>", re.S)
 ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
@@ -188,6 +193,30 @@ class Drawing(SphinxDirective):
         return [figure]
 
 
+class Shown(SphinxDirective):
+    """`{shown} SoftLookup`: a figure of `softlookup.show` on a page that runs no code.
+
+    The argument names a class of interactive figures, which is made without arguments of its own,
+    or `book_map`. The HTML is numbered, and its links led on, like that of a cell.
+    """
+
+    required_arguments = 1
+    option_spec = {"name": directives.unchanged_required}  # noqa: RUF012  (docutils' own form)
+
+    def run(self) -> list[nodes.Node]:
+        """Make the figure; the page is made anew when a file of it changes."""
+        kind, name = self.arguments[0], self.options.get("name", "")
+        maker = book_map if kind == "book_map" else getattr(show, kind, None)
+        if maker is None:
+            raise self.error(f"softlookup.show has no figure {kind!r}")
+        figure = maker(name=name)
+        stem = Path(inspect.getfile(maker)).stem
+        for file in [*SHOW.glob("interactive.*"), *SHOW.glob(f"{stem}*")]:
+            self.env.note_dependency(str(file))
+        html = figure if isinstance(figure, str) else figure.html()
+        return [nodes.raw("", html, format="html")]
+
+
 def visit_table(translator, node: numbered_table) -> None:
     """Open the table's figure."""
     translator.visit_figure(node)
@@ -201,6 +230,7 @@ def depart_table(translator, node: numbered_table) -> None:
 def setup(app: Sphinx) -> None:
     """Register node and transforms."""
     app.add_directive("drawing", Drawing)
+    app.add_directive("shown", Shown)
     app.add_enumerable_node(numbered_table, "table", number_title, html=(visit_table, depart_table))
     for transform in (FigureOutputs, NumberedLinks, NoWidgetState):
         app.add_transform(transform)

@@ -92,9 +92,14 @@ def show_book_map(*, name: str = "fig-book-map", alt: str = _ALT, caption: str =
     Raises:
         ValueError: As ``show_figure``.
     """
-    check_texts(alt, caption, name)
-    page = figure_html(map_html(alt), caption=caption, name=name)
+    page = book_map(name=name, alt=alt, caption=caption)
     display({"text/html": page, "text/plain": map_text()}, raw=True)
+
+
+def book_map(*, name: str, alt: str = _ALT, caption: str = _CAPTION) -> str:
+    """The figure that ``show_book_map`` shows, as HTML."""
+    check_texts(alt, caption, name)
+    return figure_html(map_html(alt), caption=caption, name=name)
 
 
 def map_html(alt: str) -> str:
