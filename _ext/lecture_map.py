@@ -101,8 +101,8 @@ class LectureMap(Directive):
             for number in dict.fromkeys(row["chapter"] for row in rows)
         ]
         by_lecture = [self._lecture(key, rows, files) for key in LECTURES]
-        chapters = _section("By chapter", "by-chapter", by_chapter)
-        return [chapters, _section("By lecture and slide", "by-lecture", by_lecture)]
+        chapters = section("By chapter", "by-chapter", by_chapter)
+        return [chapters, section("By lecture and slide", "by-lecture", by_lecture)]
 
     def _chapter(self, number: int, rows: list[dict], files: dict[int, Path]) -> nodes.Node:
         places = sections(files[number])
@@ -118,7 +118,7 @@ class LectureMap(Directive):
         ]
         heads = ["Concept", "Lecture and slide", "Section", "In the library", "What a test holds"]
         name = f"Chapter {number}. {TITLES[number - 1]}"
-        return _section(name, f"map-chapter-{number}", [_table(heads, body, name)])
+        return section(name, f"map-chapter-{number}", [table(heads, body, "lecture-map")])
 
     def _lecture(self, key: str, rows: list[dict], files: dict[int, Path]) -> nodes.Node:
         slides = defaultdict(list)
@@ -130,7 +130,9 @@ class LectureMap(Directive):
             [[nodes.Text(slide)], self._targets(found, files)] for slide, found in slides.items()
         ]
         name = f"{key} {LECTURES[key]}"
-        return _section(name, f"map-lecture-{key}", [_table(["Slide", "In the book"], body, name)])
+        return section(
+            name, f"map-lecture-{key}", [table(["Slide", "In the book"], body, "lecture-map")]
+        )
 
     def _targets(self, rows: list[dict], files: dict[int, Path]) -> list[nodes.Node]:
         links: dict[str, nodes.Node] = {}
@@ -150,7 +152,8 @@ class LectureMap(Directive):
         return nodes.reference("", text, internal=True, refuri=f"{uri}#{anchor}")
 
 
-def _section(name: str, key: str, children: list[nodes.Node]) -> nodes.section:
+def section(name: str, key: str, children: list[nodes.Node]) -> nodes.section:
+    """A section of a page, with its anchor."""
     return nodes.section("", nodes.title("", name), *children, ids=[key], names=[key])
 
 
@@ -168,13 +171,14 @@ def _words(test: str) -> str:
     return test.split("::test_")[1].replace("_", " ")
 
 
-def _table(heads: list[str], body: list[list[list[nodes.Node]]], name: str) -> nodes.table:
+def table(heads: list[str], body: list[list[list[nodes.Node]]], kind: str) -> nodes.table:
+    """A table of cells made of nodes; ``kind`` is its class for the style sheet."""
     group = nodes.tgroup("", cols=len(heads))
     group += [nodes.colspec("", colwidth=1) for _ in heads]
     head = nodes.row("", *(_entry([nodes.Text(text)]) for text in heads))
     group += nodes.thead("", head)
     group += nodes.tbody("", *(nodes.row("", *map(_entry, row)) for row in body))
-    return nodes.table("", group, classes=["lecture-map"])
+    return nodes.table("", group, classes=[kind])
 
 
 def _entry(children: list[nodes.Node]) -> nodes.entry:
