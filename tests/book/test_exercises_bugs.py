@@ -113,6 +113,17 @@ def test_laws_see_other_faults(law, parts, said):
     assert said in LAWS[law](**parts)
 
 
+def test_a_table_that_is_not_trained_with_the_other_is_seen():
+    """It is no parameter, so the count is right."""
+
+    def frozen(embedding, unembedding):
+        table = embedding.weight.detach()
+        del unembedding.weight
+        unembedding.register_buffer("weight", table)
+
+    assert LAWS["one table"](tie=frozen) == "after one step the two tables of the model differ."
+
+
 def test_laws_leave_the_global_generator_alone():
     torch.manual_seed(3)
     before = torch.get_rng_state()
