@@ -204,8 +204,8 @@ def text_loss(model: Patient, ids: Tensor, lengths: Tensor) -> tuple[Tensor, int
 
     Example:
         >>> loss, n = text_loss(Patient(11), torch.tensor([[3, 1, 4, 0]]), torch.tensor([3]))
-        >>> round(loss.item(), 1), n
-        (2.4, 2)
+        >>> round(loss.item()), n
+        (2, 2)
     """
     scores = model(ids, lengths)[:, :-1]
     counts = torch.arange(1, ids.shape[-1]) < lengths.unsqueeze(-1)
