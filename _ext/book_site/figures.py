@@ -169,30 +169,6 @@ class NoWidgetState(SphinxTransform):
                 raw.parent.remove(raw)
 
 
-class Drawing(SphinxDirective):
-    """`{drawing} file.svg`: a drawing set into the page itself, so that it follows its colours.
-
-    The SVG brings its own text alternative (`aria-label`); the directive's content is the caption.
-    """
-
-    required_arguments = 1
-    has_content = True
-    option_spec = {"name": directives.unchanged_required}  # noqa: RUF012  (docutils' own form)
-
-    def run(self) -> list[nodes.Node]:
-        """Read the file; the figure is numbered like any other."""
-        relative, path = self.env.relfn2path(self.arguments[0])
-        self.env.note_dependency(relative)
-        svg = Path(path).read_text(encoding="utf-8")
-        if "aria-label=" not in svg:
-            raise self.error(f"a drawing needs an aria-label with its finding; {relative} has none")
-        figure = nodes.figure("", nodes.raw("", svg, format="html"), classes=["sl-figure"])
-        text, _ = self.state.inline_text(" ".join(self.content), self.lineno)
-        figure += nodes.caption("", "", *text)
-        self.add_name(figure)
-        return [figure]
-
-
 class Shown(SphinxDirective):
     """`{shown} SoftLookup`: a figure of `softlookup.show` on a page that runs no code.
 
@@ -229,7 +205,6 @@ def depart_table(translator, node: numbered_table) -> None:
 
 def setup(app: Sphinx) -> None:
     """Register node and transforms."""
-    app.add_directive("drawing", Drawing)
     app.add_directive("shown", Shown)
     app.add_enumerable_node(numbered_table, "table", number_title, html=(visit_table, depart_table))
     for transform in (FigureOutputs, NumberedLinks, NoWidgetState):

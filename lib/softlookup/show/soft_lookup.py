@@ -99,7 +99,7 @@ def _require_numbers(n: int, query: Tensor, keys: Tensor, values: Tensor) -> Non
     for which, (points, *sides) in ranges.items():
         for c, (low, high) in enumerate(sides):
             smallest, largest = points[:, c].min().item(), points[:, c].max().item()
-            rule = f"{which} must have their number {c} from {low:g} to {high:g}"
+            rule = f"{which} must have number {c} from {low:g} to {high:g}"
             inside = low <= smallest and largest <= high  # NaN is inside nothing
             require(inside, rule, smallest=smallest, largest=largest)
     smallest, largest = values.min().item(), values.max().item()
