@@ -79,6 +79,7 @@ def problem(generator, n_classes, n=61, n_features=13):
     """Counts, and labels that depend on them with some noise."""
     x = torch.poisson(torch.full((n, n_features), 0.7, dtype=torch.float64), generator=generator)
     weight = torch.randn(n_features, n_classes, generator=generator, dtype=torch.float64)
+    weight -= weight.mean(dim=0)  # so that every class occurs
     noise = torch.randn(n, n_classes, generator=generator, dtype=torch.float64)
     return x, (x @ weight + noise).argmax(dim=1)
 

@@ -79,7 +79,7 @@ def test_a_saved_gpt2_gives_the_same_logits(generator, tmp_path, ids, options):
     ours = load_gpt2(tmp_path)
     with torch.no_grad():
         expected = theirs(ids).logits
-        assert expected.std() > 0.2
+        assert expected.std() > 0.1
         assert_close(ours(ids), expected, **CLOSE)
         assert_close(load_gpt2(tmp_path / "model.safetensors")(ids), expected, **CLOSE)
     assert ours.config.tie == theirs.config.tie_word_embeddings
@@ -109,8 +109,9 @@ def test_greedy_texts_are_the_same(generator, ids):
     theirs = gpt2(generator)
     ours = load_gpt2(theirs.state_dict(), GPTConfig(17, 13, 10, 5, 3, activation="gelu_tanh"))
     prompt = ids[:1, :4]
+    options = {"attention_mask": torch.ones_like(prompt)}  # else a 0 in the text counts as filler
     wanted = theirs.generate(
-        prompt, max_new_tokens=9, do_sample=False, eos_token_id=None, pad_token_id=0
+        prompt, max_new_tokens=9, do_sample=False, eos_token_id=None, pad_token_id=0, **options
     )
     with torch.no_grad():
         for t in range(4, 13):
