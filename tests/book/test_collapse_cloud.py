@@ -2,7 +2,7 @@
 
 import math
 import re
-from itertools import product
+from itertools import combinations, product
 
 import pytest
 import torch
@@ -115,6 +115,8 @@ def test_words_go_where_there_is_room(maths):
     assert pair[0] != pair[1]
     beside = maths(place, {"dots": [[0, 0], [20, -6]], "widths": [30, 30]})
     assert beside[0] != [6, -4]  # there the other dot is
+    crowd = maths(place, {"dots": [[0, 0]] * 8, "widths": [30] * 8})
+    assert [corner is not None for corner in crowd] == [True] * 4 + [False] * 4
 
 
 # What the page shows
@@ -167,6 +169,18 @@ def test_words_give_way_when_all_tokens_are_one(open_figure):
         assert page.locator(".cc-token text").first.is_visible() == skip
     assert page.locator(".cc-token text").all_text_contents() == WORDS
     assert page.locator(".cc-all").text_content() == "all 5 words"
+
+
+def test_where_there_is_no_room_a_dot_stands_alone(open_figure):
+    crowd = X[:1] + 1e-1 * X.repeat(4, 1)
+    page = open_figure(CollapseCloud(BLOCKS, crowd, ["somebody"] * 20))
+    assert page.locator(".cc-dot").count() == 20
+    assert 0 < page.locator(".cc-token text:visible").count() < 20
+    kept = [box.bounding_box() for box in page.locator(".cc-token text:visible").all()]
+    for a, b in combinations(kept, 2):
+        wide = min(a["x"] + a["width"], b["x"] + b["width"]) - max(a["x"], b["x"])
+        high = min(a["y"] + a["height"], b["y"] + b["height"]) - max(a["y"], b["y"])
+        assert min(wide, high) < 6
 
 
 def test_what_is_said(open_figure):

@@ -83,7 +83,8 @@ class Cloud {
     const corners = placeWords(dots, this.words.map((word) => 6 * [...word].length));
     this.tokens.forEach((token, i) => {
       token.style.transform = `translate(${dots[i].map((c) => `${c.toFixed(2)}px`).join(", ")})`;
-      const [dx, dy] = corners[i];
+      token.classList.toggle("cc-mute", !corners[i]);
+      const [dx, dy] = corners[i] ?? [0, 0];
       token.lastChild.setAttribute("x", dx);
       token.lastChild.setAttribute("y", dy);
       token.lastChild.setAttribute("text-anchor", dx < 0 ? "end" : "start");

@@ -21,7 +21,8 @@ _ALT = (
 )
 _CAPTION = (
     "Tokens after each block, in the two directions in which they differ most; the centre is their "
-    "mean, the unit a token’s length. The ring is as wide as they are apart in all directions."
+    "mean, the unit a token’s length. The ring is as wide as they are apart in all directions. "
+    "Words without room are left out."
 )
 
 

@@ -2,6 +2,7 @@
 
 const NORMS = ["none", "pre", "post"];
 export const FLOOR = 1e-17;  // what is smaller, zero too, is drawn here
+const TOUCH = 15;  // square pixels
 
 /** The number of the run that has these parts: norm first, then feed-forward, then skip. */
 export function runOf({norm, feedForward, skip}) {
@@ -31,7 +32,8 @@ export function stateOf(residual) {
 }
 
 /** A corner for each word beside its dot, so that words overlap as little as can be, one by one.
- *  Dots and widths are in pixels; the answer is where a word begins, or ends if to the left. */
+ *  Dots and widths are in pixels; the answer is where a word begins, or ends if to the left, and
+ *  null where it would cover more than a touch of what is there already. */
 export function placeWords(dots, widths) {
   const placed = dots.map(([x, y]) => [x - 4, y - 4, x + 4, y + 4]);
   return dots.map(([x, y], i) => {
@@ -42,6 +44,7 @@ export function placeWords(dots, widths) {
     });
     const costs = boxes.map((box) => placed.reduce((sum, other) => sum + overlap(box, other), 0));
     const best = costs.indexOf(Math.min(...costs));
+    if (costs[best] > TOUCH) return null;
     placed.push(boxes[best]);
     return corners[best];
   });
