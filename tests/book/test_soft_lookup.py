@@ -283,11 +283,19 @@ def test_the_shade_is_the_answer_at_each_place(open_figure):
         node.getContext("2d").getImageData(column, row, 1, 1).data[3]"""
     for place in (0, 50, 100):
         page.locator(".so-slider").fill(str(place))
-        for column, row in ((0, 0), (120, 40), (124, 86), (30, 70), (10, 30)):
-            query = (X[0] + (column + 0.5) / 25, Y[1] - (row + 0.5) / 25)
+        for column, row in ((0, 0), (240, 80), (249, 174), (60, 140), (20, 60)):
+            query = (X[0] + (column + 0.5) / 50, Y[1] - (row + 0.5) / 50)
             answer = by_library(query, KEYS, VALUES, temperature(place))[2]
             found = page.locator(".so-shade").evaluate(shade, [column, row])
             assert found == pytest.approx(255 * (0.03 + 0.042 * answer), abs=1), (place, query)
+    before = page.locator(".so-shade").evaluate(shade, [60, 140])
+    page.locator(".so-slider").fill("50")
+    handle(page, "car").focus()
+    page.keyboard.press("Shift+ArrowDown")  # a key moves, so must the shade
+    query = (X[0] + 60.5 / 50, Y[1] - 140.5 / 50)
+    answer = by_library(query, (*KEYS[:2], (0.0, 0.3)), VALUES, 1)[2]
+    found = page.locator(".so-shade").evaluate(shade, [60, 140])
+    assert found == pytest.approx(255 * (0.03 + 0.042 * answer), abs=1) != before
 
 
 @pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])

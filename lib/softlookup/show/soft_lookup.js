@@ -5,7 +5,7 @@ import { lookup, temperatureOf } from "./soft_lookup_maths.js";
 
 const UNIT = 100; // of the picture, for 1 in the plane
 const BEAM = { left: 40, right: 460, top: 78, thick: 12, largest: 30 };
-const PIXELS = 25; // of the shade, for 1 in the plane
+const PIXELS = 50; // of the shade, for 1 in the plane
 const WARM = [230, 159, 0];
 const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
 const PLACES = [[0, "Hard: one key"], [50, "Softmax"], [100, "All alike"]];
@@ -35,6 +35,7 @@ export function mount(root, data) {
   const at = ([a, b]) => [UNIT * (a - x[0]), UNIT * (y[1] - b)];
   const start = () => ({ place: 50, held: null, points: [data.query, ...data.keys] });
   const state = start();
+  let painted = null;
   const names = [reader, ...words];
 
   // The plane -----------------------------------------------------------------------------------
@@ -99,8 +100,11 @@ export function mount(root, data) {
     }, svg("circle", { r: 25, class: "so-reach" }), svg("circle", { r: k ? 7 : 11, class: "so-dot" }));
   }
 
-  /** The answer for a query at each place of the plane, as a shade. */
+  /** The answer for a query at each place of the plane, as a shade: the query moves over it. */
   function paint(keys, temperature) {
+    const now = [...keys.flat(), temperature].join();
+    if (now === painted) return;
+    painted = now;
     const pen = shade.getContext("2d");
     const image = pen.createImageData(shade.width, shade.height);
     for (let row = 0, i = 0; row < shade.height; row += 1) {
