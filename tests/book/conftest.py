@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from site_checks import watched
 
 from softlookup.show.interactive import code_of
@@ -120,3 +120,24 @@ def open_figures(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Pag
         context.__exit__(None, None, None)
         assert faults == []
         assert len(loaded) <= 1  # the page itself
+
+
+def drag_by_finger(page: Page, dot: Locator, dx: float, dy: float) -> None:
+    """A finger drags what is drawn, in two moves: after the first, a browser may begin to scroll.
+
+    The page must come from a phone: `has_touch` and `is_mobile`.
+    """
+    before = page.evaluate("scrollY")
+    box = dot.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    touch = page.context.new_cdp_session(page)
+    for kind, share in (
+        ("touchStart", 0),
+        ("touchMove", 0.5),
+        ("touchMove", 1),
+        ("touchEnd", None),
+    ):
+        points = [] if share is None else [{"x": x + share * dx, "y": y + share * dy}]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        page.evaluate("() => new Promise((seen) => requestAnimationFrame(seen))")
+    assert page.evaluate("scrollY") == before

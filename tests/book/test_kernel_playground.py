@@ -7,7 +7,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT
+from conftest import DARK, LIGHT, drag_by_finger
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.kernels import (
@@ -302,20 +302,9 @@ def test_what_is_dragged_stays_inside(open_figure):
 
 
 def test_a_finger_drags_too(open_figure):
-    """A touch sends pointer events; without touch-action the browser would scroll instead."""
-    page = open_figure(width=390, has_touch=True)
-    styles = page.locator(".kp-handle *").evaluate_all(
-        "(all) => [...new Set(all.map((one) => getComputedStyle(one).touchAction))]"
-    )
-    assert styles == ["none"]
-    box = point(page, 3).locator(".kp-reach").bounding_box()
-    touch = page.context.new_cdp_session(page)
-    at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    page = open_figure(width=390, has_touch=True, is_mobile=True)
     start = points_of(page)[2]
-    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [at]})
-    at = {"x": at["x"] - 60, "y": at["y"] - 40}
-    touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [at]})
-    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    drag_by_finger(page, point(page, 3).locator(".kp-reach"), -60, -40)
     moved = points_of(page)[2]
     assert moved[0] < start[0] - 1
     assert moved[1] > start[1] + 1

@@ -8,7 +8,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT
+from conftest import DARK, LIGHT, drag_by_finger
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention, attention_scores, attention_weights
@@ -315,6 +315,16 @@ def test_dragging_a_token(open_figure, has_touch):
     x = X.clone()
     x[1] = torch.tensor(moved).double()
     assert_shows(page, x=x)
+
+
+def test_a_finger_drags_a_token_on_a_phone(open_figure):
+    page = open_figure(width=390, has_touch=True, is_mobile=True)
+    dot = page.get_by_role("slider", name=re.compile("^Token cat")).locator(".mm-dot")
+    dot.scroll_into_view_if_needed()
+    unit = page.locator(".mm-plane").first.bounding_box()["width"] / 6
+    drag_by_finger(page, dot, -2 * unit, unit)
+    moved = [float(field(page, f"X, cat, column {c}").input_value()) for c in range(2)]
+    assert moved == pytest.approx([-0.4, -0.1], abs=0.06)
 
 
 def test_dragging_out_of_the_picture_stops_at_its_edge(open_figure):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT
+from conftest import DARK, LIGHT, drag_by_finger
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.embeddings import MEASURES, similarity
@@ -187,6 +187,15 @@ def test_a_tip_can_be_dragged(open_figure):
     assert_shows(page, points)
     page.mouse.move(plane["x"] + 5, plane["y"] + 5)
     assert where(page, "y") == points[1]  # let go
+
+
+def test_a_finger_drags_a_tip_on_a_phone(open_figure):
+    page = open_figure(width=390, has_touch=True, is_mobile=True)
+    start = where(page, "y")
+    drag_by_finger(page, handle(page, "y").locator(".sp-dot"), -40, 30)
+    assert where(page, "y")[0] < start[0] - 0.5
+    assert where(page, "y")[1] < start[1] - 0.5
+    assert_shows(page, (START[0], where(page, "y")))
 
 
 def test_a_tip_stays_in_the_plane(open_figure):

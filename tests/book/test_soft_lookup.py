@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT
+from conftest import DARK, LIGHT, drag_by_finger
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention, attention_scores
@@ -207,22 +207,11 @@ def test_the_nearer_of_two_is_taken(open_figure):
 
 def test_a_finger_drags_the_query_on_a_phone(open_figure):
     page = open_figure(width=390, has_touch=True, is_mobile=True)
-    dot = handle(page, "kitten").locator(".so-dot").bounding_box()
-    x, y = dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2
-    touch = page.context.new_cdp_session(page)
-    for kind, points in (
-        ("touchStart", [{"x": x, "y": y}]),
-        ("touchMove", [{"x": x - 60, "y": y - 30}]),
-        ("touchMove", [{"x": x - 120, "y": y - 60}]),
-        ("touchEnd", []),
-    ):
-        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-        page.evaluate("() => new Promise((seen) => requestAnimationFrame(seen))")
+    drag_by_finger(page, handle(page, "kitten").locator(".so-dot"), -120, -60)
     unit = page.locator(".so-plane").bounding_box()["width"] / (X[1] - X[0])
     query = where(page, "kitten")
     assert query == pytest.approx((3 - 120 / unit, 1 + 60 / unit), abs=0.03)
     assert_shows(page, query)
-    assert page.evaluate("scrollY") == 0
 
 
 def test_arrow_keys_move_query_and_keys(open_figure):

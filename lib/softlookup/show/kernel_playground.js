@@ -113,6 +113,7 @@ function handle({ name, label, onMove, onStep, onTurn }, ...parts) {
       else return;
       event.preventDefault();
     },
+    ontouchstart: (event) => event.preventDefault(), // a finger drags; it does not scroll
     onpointerdown: (event) => {
       event.currentTarget.setPointerCapture(event.pointerId);
       held = true;

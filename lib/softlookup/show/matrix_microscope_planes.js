@@ -120,6 +120,7 @@ function tokenHandle(app, frame, i) {
     "aria-valuemax": LARGEST,
     "data-lm-suppress-shortcuts": "true",
     onkeydown: (event) => moveByKey(app, i, event),
+    ontouchstart: (event) => event.preventDefault(), // a finger drags; it does not scroll
     onpointerdown: (event) => {
       event.currentTarget.setPointerCapture(event.pointerId);
       app.dragging = i;

@@ -153,6 +153,7 @@ export function mount(root, { names, start }) {
         const step = event.shiftKey ? 0.5 : 0.1;
         place(k, state.points[k].map((value, c) => value + step * direction[c]));
       },
+      ontouchstart: (event) => event.preventDefault(), // a finger drags; it does not scroll
       onpointerdown: (event) => {
         event.currentTarget.setPointerCapture(event.pointerId);
         state.held = k;
