@@ -154,6 +154,14 @@ def test_it_says_what_the_chapter_says(open_figure):
     )
 
 
+@pytest.mark.parametrize(("vocab", "fits"), [(39_800, False), (39_900, True), (41_700, True),
+                                             (41_800, False)])  # fmt: skip
+def test_it_says_whether_the_vocabulary_rounds_to_what_is_printed(open_figure, vocab, fits):
+    page = open_figure(vocab)
+    said = "Rounded, that is the same, as with" if fits else "That would take"
+    assert f"{said} a vocabulary of 39,841 to 41,793." in page.inner_text(".pc-live")
+
+
 def test_every_control_changes_the_count(open_figure):
     page, choices = open_figure(), dict(BASE)
     page.locator('input[name="vocab"]').fill("41000")

@@ -136,8 +136,11 @@ class Calculator {
     const same = heads === model.heads ? "" : " The number of heads changes nothing.";
     const off = `The paper prints ${model.printed} million, ${MILLION(Math.abs(gap))} `
       + `${gap > 0 ? "fewer" : "more"}.`;
-    return `${off} ${fits ? `That would take a vocabulary of ${whole(fits[0])} to ${whole(fits[1])}.`
-      : "No vocabulary gives that."}${same}`;
+    if (!fits) return `${off} No vocabulary gives that.${same}`;
+    const range = `a vocabulary of ${whole(fits[0])} to ${whole(fits[1])}`;
+    const inside = fits[0] <= this.choices.vocab && this.choices.vocab <= fits[1];
+    return `${off} ${inside ? `Rounded, that is the same, as with ${range}.`
+      : `That would take ${range}.`}${same}`;
   }
 }
 
