@@ -1,0 +1,287 @@
+"""The reference ledger: what each public name of the library is compared with, and how closely.
+
+People write `tests/ledger/peers.yml`; `make ledger` runs the tests and records the numbers in
+`tests/ledger/recorded.json`, and `make mutants` what became of each known bug in
+`tests/mutants/bugs.json`. The page is made from the three; a fault in them fails the build.
+"""
+
+import ast
+import hashlib
+import json
+import re
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+import yaml
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.util import logging
+
+import lecture_map
+
+ROOT = Path(__file__).resolve().parent.parent
+LIBRARY = ROOT / "lib" / "softlookup"
+PEERS = ROOT / "tests" / "ledger" / "peers.yml"
+RECORD = ROOT / "tests" / "ledger" / "recorded.json"
+BUGS = ROOT / "tests" / "mutants" / "bugs.json"
+
+KINDS = {
+    "by hand": ("tests/unit/",),
+    "laws": ("tests/property/",),
+    "refusals": ("tests/unit/",),
+    "data": ("tests/unit/",),
+    "drawing": ("tests/unit/", "tests/book/"),
+    "answers": ("tests/unit/", "tests/book/"),
+    "browser": ("tests/book/",),
+}
+"""Comparisons without another implementation, and where their tests stand."""
+
+WIDE = ("refusals", "data", "drawing", "browser", "answers")
+"""Kinds of comparison in which the tests of a whole hold its parts as well."""
+
+
+def folders(peer: str) -> tuple[str, ...]:
+    """Where the tests of a comparison stand."""
+    return KINDS.get(peer, ("tests/unit/", "tests/parity/", "tests/property/", "tests/gradient/"))
+
+
+@cache
+def public_names() -> dict[str, str]:
+    """The public functions and classes, each with its docstring; read, not imported."""
+    found = {}
+    for path in sorted(LIBRARY.rglob("*.py")):
+        parts = path.relative_to(LIBRARY).with_suffix("").parts
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            named = isinstance(node, ast.FunctionDef | ast.ClassDef)
+            if named and not node.name.startswith("_"):
+                found[".".join([*parts, node.name])] = ast.get_docstring(node) or ""
+    return found
+
+
+def entries() -> dict[str, list[str]]:
+    """What peers.yml says of each public name; a pattern speaks for the names that fit it."""
+    written = yaml.safe_load(PEERS.read_text(encoding="utf-8"))
+    found = {}
+    for name in public_names():
+        patterns = [name, *(key for key in written if fnmatchcase(name, key))]
+        said = next((written[key] for key in patterns if key in written), [])
+        found[name] = said if isinstance(said, list) else [said]
+    return found
+
+
+def write(rows: dict[str, list[dict]]) -> None:
+    """Write the record, a line for each comparison, sealed against numbers typed over."""
+    names = [
+        f"{json.dumps(name)}: [\n  " + ",\n  ".join(map(json.dumps, found)) + "\n ]"
+        for name, found in sorted(rows.items())
+    ]
+    text = ",\n ".join([f'{{\n "seal": "{seal(rows)}"', *names]) + "\n}\n"
+    RECORD.write_text(text, encoding="utf-8")
+
+
+def read() -> dict[str, list[dict]]:
+    """The recorded comparisons of each name."""
+    return {k: v for k, v in json.loads(RECORD.read_text(encoding="utf-8")).items() if k != "seal"}
+
+
+def seal(rows: dict[str, list[dict]]) -> str:
+    """A short digest of what was recorded."""
+    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def faults(rows: dict[str, list[dict]]) -> list[str]:
+    """What is wrong with the ledger, in words; nothing if it is sound."""
+    public, said = public_names(), entries()
+    patterns = yaml.safe_load(PEERS.read_text(encoding="utf-8"))
+    found = [f"{key}: in peers.yml, but no public name" for key in patterns
+             if not any(fnmatchcase(name, key) for name in public)]  # fmt: skip
+    found += [f"{name}: no entry in peers.yml" for name in public if not said[name]]
+    if json.loads(RECORD.read_text(encoding="utf-8"))["seal"] != seal(rows):
+        found.append("recorded.json was changed by hand")
+    for name in sorted({*public, *rows}):
+        recorded = rows.get(name, [])
+        if [row["peer"] for row in recorded] != said.get(name, []):
+            found.append(f"{name}: peers.yml and recorded.json disagree")
+        found += [f"{name}, {row['peer']}: {fault}" for row in recorded for fault in _faults(row)]
+    return [f"{fault}; see tests/ledger, or run `make ledger`" for fault in found]
+
+
+def _faults(row: dict) -> list[str]:
+    peer = row["peer"]
+    found = [f"there is no test {file}::{name}" for file, names in row["tests"].items()
+             for name in names if not _exists(file, name)]  # fmt: skip
+    if not row["tests"]:
+        found.append("no test compares them")
+    if peer.startswith("through "):
+        if peer.removeprefix("through ") not in public_names():
+            found.append("no public name to go through")
+    elif peer not in KINDS and "." not in peer:
+        found.append("neither a function of another package nor a kind of comparison")
+    found += [f"the error {worst} exceeds the tolerance {tolerance}"
+              for tolerance, worst in row["errors"] if worst > tolerance]  # fmt: skip
+    return found
+
+
+def _exists(file: str, name: str) -> bool:
+    path = ROOT / file
+    return path.exists() and f"def {name.split('::')[-1]}(" in path.read_text(encoding="utf-8")
+
+
+class ReferenceLedger(Directive):
+    """``reference-ledger``: every public name, by module."""
+
+    def run(self) -> list[nodes.Node]:
+        """Build a section a module; what is wrong with the ledger is a warning."""
+        env = self.state.document.settings.env
+        for path in (PEERS, RECORD, *LIBRARY.rglob("*.py")):
+            env.note_dependency(str(path))
+        rows = read()
+        for fault in faults(rows):
+            logging.getLogger(__name__).warning("reference ledger: %s", fault)
+        modules: dict[str, list] = {}
+        for name in public_names():
+            modules.setdefault(name.split(".")[0], []).extend(self._lines(name, rows.get(name, [])))
+        heads = ["Name", "Compared with", "Cases", "Random", "Tolerance", "Worst error", "Tests"]
+        return [
+            _summary(rows),
+            nodes.raw("", FILTER, format="html"),
+            *(
+                lecture_map.section(
+                    module, f"ledger-{module}", [lecture_map.table(heads, body, "ledger")]
+                )
+                for module, body in modules.items()
+            ),
+        ]
+
+    def _lines(self, name: str, recorded: list[dict]) -> list[list[list[nodes.Node]]]:
+        """A line of the table for each comparison."""
+        return [
+            [self._name(name), _peer(row["peer"]), *_numbers(row), _tests(row["tests"])]
+            for row in recorded
+        ]
+
+    def _name(self, name: str) -> list[nodes.Node]:
+        """The name in its module, as a link to the section that teaches it, if there is one."""
+        literal = nodes.literal("", name.split(".", 1)[1])
+        place = re.search(r"Chapter: ([\w-]+)#([\w-]+)", public_names()[name])
+        files = {path.stem[3:]: path.stem for path in lecture_map.chapter_files().values()}
+        if not place or place[1] not in files:
+            return [literal]
+        env = self.state.document.settings.env
+        uri = env.app.builder.get_relative_uri(env.docname, f"chapters/{files[place[1]]}")
+        return [nodes.reference("", "", literal, internal=True, refuri=f"{uri}#{place[2]}")]
+
+
+class KnownBugs(Directive):
+    """``known-bugs``: what others got wrong, planted here, and the test that found it."""
+
+    def run(self) -> list[nodes.Node]:
+        """Build the table, once `make mutants` has written what became of the bugs."""
+        self.state.document.settings.env.note_dependency(str(BUGS))
+        if not BUGS.exists():
+            return [nodes.paragraph("", "Not yet tried.")]
+        bugs = json.loads(BUGS.read_text(encoding="utf-8"))
+        for bug in bugs:
+            if not bug["killed_by"]:
+                logging.getLogger(__name__).warning("bug %s lives: %s", bug["bug"], bug["title"])
+        heads = ["Bug", "Seen in", "Planted in", "As", "Found by"]
+        body = [
+            [
+                _text(f"{bug['bug']}. {bug['title']}"),
+                _text(bug["seen"]),
+                [nodes.literal("", bug["file"].removeprefix("lib/softlookup/"))],
+                _text(bug["why"]),
+                _text(_words(bug["killed_by"])),
+            ]
+            for bug in bugs
+        ]
+        return [lecture_map.table(heads, body, "ledger-bugs")]
+
+
+def _numbers(row: dict) -> list[list[nodes.Node]]:
+    """Cases, random ones, and a line for each tolerance and the worst error under it."""
+    pairs = row["errors"] or [("—", "—")]
+    tolerances = [_number(tolerance) if tolerance else "equal" for tolerance, _ in pairs]
+    columns = [tolerances, [_number(worst) for _, worst in pairs]]
+    counts = [_text(f"{row['cases']:,}"), _text(f"{row['random']:,}")]
+    return [*counts, *([nodes.raw("", "<br/>".join(c), format="html")] for c in columns)]
+
+
+def _number(x: float | str) -> str:
+    return x if isinstance(x, str) else f"{x:.2g}"
+
+
+def _peer(peer: str) -> list[nodes.Node]:
+    if peer in KINDS:
+        return _text(peer)
+    if peer.startswith("through "):
+        return [nodes.Text("through "), nodes.literal("", peer.removeprefix("through "))]
+    return [nodes.literal("", peer)]
+
+
+def _tests(tests: dict[str, list[str]]) -> list[nodes.Node]:
+    """How many tests; unfolded, what they hold, in words."""
+    names = [name for found in tests.values() for name in found]
+    count = f"{len(names)} test{'s' * (len(names) != 1)}"
+    words = "".join(f"<li>{_words(name)}</li>" for name in names)
+    html = f"<details><summary>{count}</summary><ul>{words}</ul></details>"
+    return [nodes.raw("", html, format="html")]
+
+
+def _summary(rows: dict[str, list[dict]]) -> nodes.paragraph:
+    """How many names there are, and how many a peer computes too."""
+    peers = [{row["peer"] for row in found if _is_peer(row["peer"])} for found in rows.values()]
+    text = (
+        f"The library has {len(rows):,} public names. {sum(map(bool, peers))} of them are compared "
+        f"with {len(set().union(*peers))} functions and classes of other packages."
+    )
+    return nodes.paragraph("", text)
+
+
+def _is_peer(peer: str) -> bool:
+    return peer not in KINDS and not peer.startswith("through ")
+
+
+def _text(words: str) -> list[nodes.Node]:
+    return [nodes.Text(words)]
+
+
+def _words(test: str) -> str:
+    """What a test holds, in words: its function's name without the underscores."""
+    words = test.split("[")[0].split("::")[-1].removeprefix("test_").replace("_", " ")
+    return re.sub(r" s(?= |$)", "’s", words)
+
+
+FILTER = """
+<p class="ledger-filter" hidden>
+<label>Show the lines with <input type="search" autocomplete="off"></label>
+<span role="status"></span></p>
+<script type="module">
+const filter = document.querySelector(".ledger-filter");
+const input = filter.querySelector("input");
+filter.hidden = false;
+const sections = [...document.querySelectorAll("section:has(table.ledger):not(:has(section))")];
+const lines = sections.map((section) => [...section.querySelectorAll("tbody tr")]);
+input.addEventListener("input", () => {
+  const words = input.value.toLowerCase().split(/\\s+/).filter(Boolean);
+  const names = new Set();
+  sections.forEach((section, k) => {
+    lines[k].forEach((row) => {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word));
+      if (!row.hidden) names.add(row.cells[0].textContent);
+    });
+    section.hidden = lines[k].every((row) => row.hidden);
+  });
+  filter.querySelector("[role=status]").textContent = `${names.size} names`;
+});
+</script>
+"""
+
+
+def setup(app) -> dict:
+    """Register the directives."""
+    app.add_directive("reference-ledger", ReferenceLedger)
+    app.add_directive("known-bugs", KnownBugs)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
