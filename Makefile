@@ -1,10 +1,10 @@
-# make book · make test · make serve · make again · make bench · make mutants · make bugs · make clean
+# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make clean
 PYTHON ?= python3
 BIN := .venv/bin
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 export OMP_NUM_THREADS := 1
 
-.PHONY: book test lint units chapters site again bench mutants bugs serve address clean
+.PHONY: book test lint units chapters site again bench mutants bugs ledger serve address clean
 
 book: .venv/installed
 	@$(BIN)/python _ext/execute.py
@@ -41,6 +41,10 @@ bench: .venv/installed
 
 mutants: .venv/installed
 	$(BIN)/python tests/mutants/run.py
+
+# What each public name is compared with, recorded from a run of all tests: the ledger's numbers.
+ledger: .venv/installed
+	$(BIN)/python tests/ledger/make_ledger.py $(TESTS)
 
 # The 42 classes of bugs that real projects had, alone; the ledger shows what killed each.
 bugs: .venv/installed

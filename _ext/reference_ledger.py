@@ -1,7 +1,7 @@
 """The reference ledger: what each public name of the library is compared with, and how closely.
 
 People write `tests/ledger/peers.yml`; `make ledger` runs the tests and records the numbers in
-`tests/ledger/recorded.json`, and `make mutants` what became of each known bug in
+`tests/ledger/recorded.json`, and `make bugs` what became of each known bug in
 `tests/mutants/bugs.json`. The page is made from the three; a fault in them fails the build.
 """
 
@@ -177,13 +177,12 @@ class KnownBugs(Directive):
     """``known-bugs``: what others got wrong, planted here, and the test that found it."""
 
     def run(self) -> list[nodes.Node]:
-        """Build the table, once `make mutants` has written what became of the bugs."""
+        """Build the table from what `make bugs` has written."""
         self.state.document.settings.env.note_dependency(str(BUGS))
-        if not BUGS.exists():
-            return [nodes.paragraph("", "Not yet tried.")]
-        bugs = json.loads(BUGS.read_text(encoding="utf-8"))
+        classes = json.loads(BUGS.read_text(encoding="utf-8"))
+        bugs = [one | mutant for one in classes for mutant in one["mutants"]]
         for bug in bugs:
-            if not bug["killed_by"]:
+            if not bug["killer"]:
                 logging.getLogger(__name__).warning("bug %s lives: %s", bug["bug"], bug["title"])
         heads = ["Bug", "Seen in", "Planted in", "As", "Found by"]
         body = [
@@ -192,7 +191,7 @@ class KnownBugs(Directive):
                 _text(bug["seen"]),
                 [nodes.literal("", bug["file"].removeprefix("lib/softlookup/"))],
                 _text(bug["why"]),
-                _text(_words(bug["killed_by"])),
+                _text(_words(bug["killer"] or "")),
             ]
             for bug in bugs
         ]
