@@ -80,9 +80,9 @@ def main(names: list[str]) -> None:
     if unknown:
         sys.exit(f"no such section: {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
     torch.set_num_threads(1)
-    parts = written()
-    for name in names or SECTIONS:
-        parts[name] = section(name)  # each is kept at once: a whole run takes an hour
+    for name in names or SECTIONS:  # each is kept at once: a whole run takes an hour
+        new = section(name)
+        parts = written() | {name: new}
         texts = [f"<!-- {key} -->\n{parts[key]}\n<!-- end -->" for key in SECTIONS if key in parts]
         PAGE.write_text("\n\n".join(texts) + "\n", encoding="utf-8")
 
