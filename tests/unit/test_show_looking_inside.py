@@ -117,9 +117,14 @@ def test_a_patch_and_its_number_stand_at_the_same_place(generator):
 
 
 @pytest.mark.parametrize(
-    ("n_values", "rows", "columns"), [((3, 6), "ia", "uv"), ((3, 6), "iab", "uvw"),
-                                      ((3, 5), "ia", "uvw"), ((2, 6), "ia", "uvw")]
-)  # fmt: skip
+    ("n_values", "rows", "columns"),
+    [
+        ((3, 6), "ia", "uv"),
+        ((3, 6), "iab", "uvw"),
+        ((3, 5), "ia", "uvw"),
+        pytest.param((2, 6), "ia", "uvw", marks=pytest.mark.bad_input),
+    ],
+)
 def test_patches_refuse(n_values, rows, columns):
     axes, images = plt.subplots(2, 3, squeeze=False)[1], torch.zeros(3, 4, 6)
     with pytest.raises(ValueError, match="an axis for each image and each row of values"):

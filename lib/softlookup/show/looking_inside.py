@@ -77,10 +77,9 @@ def map_grid(
     names = {"rows": len(rows), "columns": len(columns)}
     rule = "there must be a map and an axis for each row and column"
     require(fits, rule, maps=maps, axes=np.shape(axes), **names)
-    n_q, n_k = maps.shape[2:]
+    down, across = (tokens or list(map(str, range(n))) for n in maps.shape[2:])
     for i, row in enumerate(axes):
         for j, ax in enumerate(row):
-            down, across = (range(n_q), range(n_k)) if tokens is None else (tokens, tokens)
             heatmap(ax, maps[i, j], rows=down, columns=across, digits=None)
             ax.collections[0].set(linewidth=0.4, edgecolor="face")  # 0 leaves hairlines
             ax.tick_params(labelsize=6)
