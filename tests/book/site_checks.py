@@ -34,12 +34,21 @@ NAMELESS_FIGURES = """() => {
 FOCUS_STYLE = """() => {
   const node = document.activeElement;
   if (!node || node === document.body) return null;
-  const style = getComputedStyle(node);
+  const rings = () => [node, ...node.querySelectorAll('circle')].filter((part) => {
+    const style = getComputedStyle(part);
+    return part === node
+      ? style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2
+      : style.stroke !== 'none' && parseFloat(style.strokeWidth) >= 2;
+  }).length;
+  const focused = rings();
+  node.blur();
+  const blurred = rings();
+  node.focus();
   const box = node.getBoundingClientRect();
   return {
     name: (node.outerHTML || '').slice(0, 100),
-    ring: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2,
-    shown: box.width > 1 && box.height > 1 && parseFloat(style.opacity) > 0,
+    ring: focused > blurred,
+    shown: box.width > 1 && box.height > 1 && parseFloat(getComputedStyle(node).opacity) > 0,
   };
 }"""
 
@@ -130,7 +139,7 @@ def figure_faults(page: Page) -> list[str]:
 
 
 def focus_faults(page: Page, stops: int) -> list[str]:
-    """The first places that the tab key reaches must be seen, with a ring around them."""
+    """The first places that the tab key reaches must get a ring: an outline, or a circle of a drawing."""
     faults = []
     for _ in range(stops):
         page.keyboard.press("Tab")
