@@ -1,10 +1,10 @@
-# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make clean
+# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make corpus · make clean
 PYTHON ?= python3
 BIN := .venv/bin
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 export OMP_NUM_THREADS := 1
 
-.PHONY: book test lint units chapters site again bench mutants bugs ledger serve address clean
+.PHONY: book test lint units chapters site again bench mutants bugs ledger corpus serve address clean
 
 book: .venv/installed
 	@$(BIN)/python _ext/execute.py
@@ -49,6 +49,10 @@ ledger: .venv/installed
 # The 42 classes of bugs that real projects had, alone; the ledger shows what killed each.
 bugs: .venv/installed
 	$(BIN)/python tests/mutants/run.py --bugs
+
+# Freezes the book's prose anew as the corpus of chapters 4, 6, 7, 17 and 18: read them again then.
+corpus: .venv/installed
+	$(BIN)/python _ext/book_corpus.py
 
 serve: book
 	$(BIN)/python -m http.server --directory _build/html --bind 127.0.0.1 8000

@@ -5,7 +5,7 @@ from functools import partial
 
 from timing import seconds
 
-from softlookup.data import english_prose
+from softlookup.data import book_prose
 from softlookup.language_model import known_words
 from softlookup.ngram import AddK, KneserNey, NGramModel
 from softlookup.text import word_tokens
@@ -21,7 +21,7 @@ MODELS = {
 
 def ngram_rows() -> list[list[str]]:
     """Training and evaluation at n and 4n paragraphs: 4 where both are linear in the text."""
-    texts = [word_tokens(line) for line in english_prose().splitlines()][: 4 * N_PARAGRAPHS]
+    texts = [word_tokens(line) for line in book_prose().splitlines()][: 4 * N_PARAGRAPHS]
     short = texts[::4]  # every fourth, so that both are the same mixture of long and short
     words, rows = known_words(texts, 2), []
     gc.disable()  # as timeit does: its visits grow with all that this process holds

@@ -15,7 +15,7 @@ from torch import Tensor
 from softlookup.data import (
     GRAMMAR_ANALOGIES,
     GRAMMAR_SYNONYMS,
-    english_prose,
+    book_prose,
     planted_sentences,
 )
 from softlookup.ops import cosine_similarity
@@ -105,7 +105,7 @@ def _quality(results: dict, measure: Callable[[Vocabulary, Tensor], float]) -> s
 def word2vec_rows() -> list[list[str]]:
     """The planted grammar with windows of one size and of a random size; and English prose."""
     planted = planted_sentences(10_000, torch.Generator().manual_seed(0))
-    prose = [word_tokens(line) for line in english_prose().splitlines()]
+    prose = [word_tokens(line) for line in book_prose().splitlines()]
     return [
         row("planted grammar, fixed windows", planted, 32, False, True),
         row("planted grammar, shrunk windows", planted, 32, True, True),

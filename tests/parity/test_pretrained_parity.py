@@ -11,7 +11,7 @@ from tokenizers import ByteLevelBPETokenizer
 from torch.testing import assert_close
 
 from softlookup.bert import BERTConfig
-from softlookup.data import english_prose
+from softlookup.data import book_prose
 from softlookup.decoding import greedy
 from softlookup.gpt import GPTConfig
 from softlookup.pretrained import GPT2Tokenizer, load_bert, load_gpt2
@@ -208,7 +208,7 @@ TEXTS = [
     "  two  spaces,\n\na line\tand a tab \u00a0",
     "naïve café — 東京 😁 \u0301 ½",
     "<|endoftext|>",
-    *english_prose()[:20_000].split("\n\n"),
+    *book_prose()[:20_000].split("\n\n"),
 ]
 
 
@@ -216,7 +216,7 @@ TEXTS = [
 def trained():
     theirs = ByteLevelBPETokenizer(add_prefix_space=False)
     theirs.train_from_iterator(
-        [english_prose()[:40_000]], 500, special_tokens=["<|endoftext|>"], show_progress=False
+        [book_prose()[:40_000]], 500, special_tokens=["<|endoftext|>"], show_progress=False
     )
     return theirs
 

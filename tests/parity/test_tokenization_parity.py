@@ -17,7 +17,7 @@ from tokenizers import Regex, Tokenizer, decoders, pre_tokenizers
 from tokenizers import models as hf
 
 from softlookup.bpe import BytePairTokenizer
-from softlookup.data import english_prose, messages
+from softlookup.data import book_prose, messages
 from softlookup.splitting import GPT2_PATTERN, GPT4_PATTERN
 from softlookup.unigram import UnigramTokenizer
 from softlookup.wordpiece import WordPieceTokenizer
@@ -46,7 +46,7 @@ NASTY = [
 def adversarial_strings(seed: int) -> list[str]:
     """Short strings of nasty pieces, English words and any code point that is assigned."""
     rng = random.Random(seed)
-    words = english_prose().split()[:3000]
+    words = book_prose().split()[:3000]
     sources = [NASTY, NASTY, words, ASSIGNED, [" ", "\n", "'", "s", "S", "1"]]
 
     def one() -> str:
@@ -61,7 +61,7 @@ STRINGS = adversarial_strings(20170612)
 
 @pytest.fixture(scope="module", params=PATTERNS)
 def ours(request) -> BytePairTokenizer:
-    texts = [english_prose()[:60_000], *(m.text for m in messages()), *STRINGS[:1500]]
+    texts = [book_prose()[:60_000], *(m.text for m in messages()), *STRINGS[:1500]]
     return BytePairTokenizer.train(texts, 1531, pattern=PATTERNS[request.param])
 
 
@@ -145,7 +145,7 @@ def test_strings_reach_the_dark_corners():
 
 
 def test_tokenizers_own_pattern_of_gpt2():
-    ours = BytePairTokenizer.train([english_prose()[:30_000]], 509, pattern=GPT2_PATTERN)
+    ours = BytePairTokenizer.train([book_prose()[:30_000]], 509, pattern=GPT2_PATTERN)
     theirs = to_tokenizers(ours)
     theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     encodings = theirs.encode_batch(STRINGS)
@@ -165,7 +165,7 @@ def test_bytes_that_are_no_text_decode_alike(ours):
 @pytest.mark.parametrize("allowed", [[], ["<|end|>"], ["<|end|>", "<|pad|>"], "all"])
 def test_special_tokens_as_in_tiktoken(allowed):
     specials = ["<|end|>", "<|pad|>", "[東京]"]
-    ours = BytePairTokenizer.train([english_prose()[:9000]], 401, special_tokens=specials)
+    ours = BytePairTokenizer.train([book_prose()[:9000]], 401, special_tokens=specials)
     theirs = to_tiktoken(ours)
     rng = random.Random(11)
     pieces = [*specials, "<|", "end", "|>", "<|end|>>", " the", "\n", ".", "東"]

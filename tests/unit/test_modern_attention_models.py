@@ -111,7 +111,7 @@ def test_the_prose_model_reads_letters_it_has_not_seen(monkeypatch, generator):
     losses = models.gpt_losses(model, ids[:3])
     scores = model(ids[:3, :-1]).log_softmax(dim=-1)
     assert_close(losses, -scores.gather(-1, ids[:3, 1:, None]).squeeze(-1))
-    prose = models.english_prose()
+    prose = models.book_prose()
     known = [None, *sorted(set(prose))]
     held_out = prose[len(prose) * 9 // 10 :]
     assert all("".join(known[k] for k in row[1:].tolist()) in held_out for row in ids[:5])

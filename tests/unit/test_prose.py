@@ -1,22 +1,21 @@
-"""The prose and the code that Python brings along: what is left in, what is left out."""
+"""The book's own prose, frozen, and the code that Python brings along."""
 
 import ast
 import re
 
 import pytest
 
-from softlookup.data import english_prose, prose, python_code
+from softlookup.data import book_prose, prose, python_code
 
 
 def test_prose_is_long_and_the_same_each_time():
-    text = english_prose()
-    assert 200_000 < len(text) < 800_000
-    assert text == english_prose()
-    text.encode()  # no lone surrogates
+    text = book_prose()
+    assert 250_000 < len(text) < 800_000
+    assert text == book_prose()
 
 
 def test_paragraphs_are_lines_and_none_comes_twice():
-    text = english_prose()
+    text = book_prose()
     assert text.endswith("\n")
     lines = text.splitlines()
     assert len(lines) > 1000
@@ -25,45 +24,26 @@ def test_paragraphs_are_lines_and_none_comes_twice():
 
 
 def test_prose_is_prose():
-    text = english_prose()
-    for trace in ("::=", ">>> ", "====", "****", "----"):
-        assert sum(trace in line for line in text.splitlines()) < 5, trace
+    text = book_prose()
+    for trace in ("```", ":::", "\\", "](", "{{", "\N{REPLACEMENT CHARACTER}", ">>> "):
+        assert trace not in text, trace
     words = re.findall(r"[a-z]+", text.lower())
     assert 0.04 < words.count("the") / len(words) < 0.10
-    assert words.count("self") / len(words) < 0.01
-    assert len(re.findall(r"[a-z]- [a-z]", text)) < 5  # words divided at the end of a line
+    for line in text.splitlines():
+        assert re.match(r"[\"“‘(]*[A-Z0-9]", line), line
+        assert re.search(r"[.!?][\"”’)*]*$", line), line
 
 
-@pytest.mark.parametrize(
-    ("block", "line"),
-    [
-        ("  A word that is non-\n  virtual,\n  and more.", "A word that is non-virtual, and more."),
-        ("* An item\n  of a list.", "An item of a list."),
-        ("12. An item\n    of a list.", "An item of a list."),
-        ("[1] A note.", "A note."),
-        ("*emphasis* stays.", "*emphasis* stays."),
-        ("a - b", "a - b"),
-    ],
-)
-def test_one_line(block, line):
-    assert prose._one_line(block) == line
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("The while statement repeats its suite as long as it may.", True),
-        ('The "while" statement is used as follows:', True),
-        ("It says “look at this sentence, please.”", True),
-        ("Compound statements and what they are made of", False),  # a heading
-        ("Too few words.", False),
-        ('for_stmt ::= "for" target_list "in" starred_list ":" suite ["else" ":" suite].', False),
-        ("for i in range(10): print(i) x = f(x) y[2] = {3: 4};", False),
-        ("=== *** --- ::: ... === *** --- ... .", False),
-    ],
-)
-def test_is_prose(line, expected):
-    assert prose._is_prose(line) is expected
+def test_other_prose_than_the_frozen_one_is_refused(monkeypatch, tmp_path):
+    (tmp_path / "book.txt").write_text(
+        book_prose().replace("lookup", "look-up", 1), encoding="utf-8"
+    )
+    monkeypatch.setattr(prose, "files", lambda package: tmp_path)
+    book_prose.cache_clear()
+    with pytest.raises(
+        ValueError, match=r"book\.txt must be the frozen prose; got sha256='[0-9a-f]{64}'"
+    ):
+        book_prose()
 
 
 def test_code_is_code():

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from softlookup.data import english_prose, messages
+from softlookup.data import book_prose, messages
 from softlookup.wordpiece import WordPieceTokenizer, split_words
 
 
@@ -125,7 +125,7 @@ def test_known_characters_are_never_unknown():
 
 
 def test_pieces_of_prose():
-    text = english_prose()[:50_000]
+    text = book_prose()[:50_000]
     tokenizer = WordPieceTokenizer.train([text], 600)
     assert len(tokenizer) == 600 == len(set(tokenizer.tokens))
     ids = tokenizer.encode(text)

@@ -28,7 +28,7 @@ from softlookup.data.names import (
 from softlookup.data.numbers import english_number, french_number
 from softlookup.data.pictures import SCENE_WORDS, captioned_digits, planted_scenes
 from softlookup.data.pretrained import PRETRAINED_FILE, pretrained_vectors
-from softlookup.data.prose import english_prose, python_code
+from softlookup.data.prose import book_prose, python_code
 from softlookup.data.public import multi30k, sms_spam, tiny_shakespeare
 from softlookup.data.sources import SOURCES, RemoteFile, Source
 from softlookup.data.weights import GPT2Files, gpt2_files
@@ -58,11 +58,11 @@ __all__ = [
     "TaggedSentence",
     "agreement_sentences",
     "arithmetic_expressions",
+    "book_prose",
     "bracket_depths",
     "captioned_digits",
     "chirps",
     "english_number",
-    "english_prose",
     "french_english",
     "french_number",
     "gpt2_files",

@@ -1,14 +1,15 @@
-"""Longer text that is on every machine: Python's own manual, and Python's own code.
+"""Longer text: the prose of this book itself, and the code that comes with Python."""
 
-Both come with Python and differ a little between its versions, so no exact number may depend on
-them. The data card in the book tells how they are prepared.
-"""
-
-import re
+import hashlib
 from functools import cache
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from pydoc_data.topics import topics
+
+from softlookup.checks import require
+
+SHA256 = "3215fa099aa1ddd126c4883e2e29a208af0b21ed8aa521f87fa02937273903c8"
+"""The checksum of ``book.txt``; whoever freezes the prose anew changes it."""
 
 CODE_MODULES = (
     "argparse", "collections", "csv", "dataclasses", "fractions", "functools", "heapq",
@@ -16,31 +17,28 @@ CODE_MODULES = (
 )  # fmt: skip
 """Modules of the standard library whose source is ``python_code``."""
 
-LIST_MARK = re.compile(r"^(?:[*+-]|\d+\.|\[\d+\])\s+")
-SENTENCE_END = re.compile(r"[.!?:;][)\"'”’*]*$")
-WORD = re.compile(r"[\"“‘'(*]*[A-Za-z’-]+[\"”’')*.,;:!?]*")
-
 
 @cache
-def english_prose() -> str:
-    """English prose from the Python language reference, which is part of Python itself.
-
-    Each paragraph is one line, taken once however often the manual repeats it; headings, grammar,
-    program examples and tables are left out.
+def book_prose() -> str:
+    """The English prose of this book: what its pages say, without formulas, code and tables.
 
     Returns:
-        A few hundred thousand characters: paragraphs with a line feed after each. Another version
-        of Python gives a slightly different text.
+        Some 310,000 characters: about two thousand paragraphs in the book's order, none twice,
+        each of them whole sentences in one line, with a line feed at its end.
 
-    Source: the Python language reference. Chapter: data_card#prose-and-code
+    Raises:
+        ValueError: If the file beside this module is not the frozen one.
+
+    Source: the pages of the book, frozen. Chapter: data_card#prose-and-code
 
     Example:
-        >>> 'The "while" statement is used for repeated execution' in english_prose()
+        >>> "an embedding is a hard lookup, attention is a soft lookup" in book_prose()
         True
     """
-    blocks = re.split(r"\n\s*\n", "\n\n".join(topics.values()))
-    paragraphs = dict.fromkeys(_one_line(block) for block in blocks)
-    return "".join(f"{line}\n" for line in paragraphs if _is_prose(line))
+    text = files("softlookup.data").joinpath("book.txt").read_text(encoding="utf-8")
+    checksum = hashlib.sha256(text.encode()).hexdigest()
+    require(checksum == SHA256, "book.txt must be the frozen prose", sha256=checksum)
+    return text
 
 
 @cache
@@ -59,17 +57,3 @@ def python_code() -> str:
     """
     paths = (Path(find_spec(name).origin) for name in CODE_MODULES)
     return "".join(path.read_text(encoding="utf-8") for path in paths)
-
-
-def _one_line(block: str) -> str:
-    """A paragraph without its line breaks, its indentation and its mark in a list."""
-    text = re.sub(r"(?<=\w)-\n\s*(?=\w)", "-", block.strip())  # "non-" at the end of a line
-    return LIST_MARK.sub("", re.sub(r"\s+", " ", text))
-
-
-def _is_prose(line: str) -> bool:
-    """Whether a line ends as a sentence does and consists mostly of words."""
-    words = line.split()
-    n_plain = sum(WORD.fullmatch(word) is not None for word in words)
-    mostly_words = n_plain >= 5 and n_plain > 2 / 3 * len(words)
-    return mostly_words and SENTENCE_END.search(line) is not None

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from softlookup.attention import attention_scores
 from softlookup.cache import KeyValueCache
 from softlookup.checks import require_int
-from softlookup.data import english_prose
+from softlookup.data import book_prose
 from softlookup.gpt import GPT, GPTConfig
 from softlookup.masks import causal_mask
 from softlookup.positions import Rotary
@@ -153,7 +153,7 @@ def train_prose_gpt(
         The trained model, in float32, and 128 texts of 255 letters from the last tenth of the
         prose, which it has not seen. Token 0 begins every text.
     """
-    prose = english_prose()
+    prose = book_prose()
     known = {letter: k for k, letter in enumerate(sorted(set(prose)), start=1)}
     ids = torch.tensor([known[letter] for letter in prose])
     cut = len(ids) * 9 // 10

@@ -1,0 +1,60 @@
+"""The book's prose as a corpus: what is taken from a page, and what is left out."""
+
+import nbformat
+import pytest
+
+import book_corpus
+
+
+@pytest.mark.parametrize(
+    ("markdown", "lines"),
+    [
+        ("Two words meet *here*, in\na **row**.", ["Two words meet here, in a row."]),
+        ("# A heading\n\nOne sentence of five words.", ["One sentence of five words."]),
+        ("Too short a line.", []),
+        ("The weights sum to one: here", []),
+        ("so the sum is one over all.", []),
+        ("The key $k$ has $d_k$ numbers in it.", ["The key k has d_k numbers in it."]),
+        (r"It is $\sqrt{d}$ wide. The rest of it stays here.", ["The rest of it stays here."]),
+        ("The score is\n\n$$s = qk$$\n\nand nothing else at all.", []),
+        ("Call `row` as often as you like.", ["Call row as often as you like."]),
+        ("Call `softmax(scores)` once. Then see what it gives.", ["Then see what it gives."]),
+        ("A {term}`soft lookup` mixes what it finds.", ["A soft lookup mixes what it finds."]),
+        ("All {term}`keys <key>` fit a little bit.", ["All keys fit a little bit."]),
+        ("It was seen by others {cite}`x2020y`, too.", ["It was seen by others, too."]),
+        ("It was seen (by {cite}`x2020y`) before. A sentence without brackets is safe.",
+         ["A sentence without brackets is safe."]),
+        ("In [Figure](#fig-x) it falls. In [chapter 2](02.ipynb) it rises at once.",
+         ["In chapter 2 it rises at once."]),
+        (":::{note}\n:class: x\nWhat a note says is prose too.\n:::",
+         ["What a note says is prose too."]),
+        ("```python\nThis is code and no prose.\n```", []),
+        ("```{glossary}\nmask\n  A matrix that says who may read.\n```",
+         ["A matrix that says who may read."]),
+        ("| a | b |\n| - | - |\n| One sentence of five words. | b |", []),
+        ("- The first of two short items.\n- The second of two short items.",
+         ["The first of two short items.", "The second of two short items."]),
+    ],
+)  # fmt: skip
+def test_what_is_prose(markdown, lines):
+    assert list(book_corpus.prose(markdown)) == lines
+
+
+def test_only_text_cells_of_a_notebook_are_prose(tmp_path):
+    notebook = nbformat.v4.new_notebook(
+        cells=[
+            nbformat.v4.new_markdown_cell("What is told comes first here."),
+            nbformat.v4.new_code_cell('"What is computed is no prose."'),
+        ]
+    )
+    nbformat.write(notebook, tmp_path / "page.ipynb")
+    lines = list(book_corpus.paragraphs(tmp_path / "page.ipynb"))
+    assert lines == ["What is told comes first here."]
+
+
+def test_the_whole_book_is_read_each_paragraph_once():
+    names = [page.stem for page in book_corpus.pages()]
+    assert names[:2] == ["intro", "01_tasks"]
+    assert {"19_looking_inside", "bugs", "slides_under_test", "glossary"} < set(names)
+    lines = book_corpus.corpus().splitlines()
+    assert len(set(lines)) == len(lines) > 1500
