@@ -139,7 +139,7 @@ def figure_faults(page: Page) -> list[str]:
 
 
 def focus_faults(page: Page, stops: int) -> list[str]:
-    """The first places that the tab key reaches must get a ring: an outline, or a circle of a drawing."""
+    """The first places that the tab key reaches get a ring: an outline, or a circle drawn."""
     faults = []
     for _ in range(stops):
         page.keyboard.press("Tab")
