@@ -1,0 +1,185 @@
+"""Each term of the glossary is linked where a chapter first uses it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
+import pytest
+
+import lecture_map
+
+ROOT = Path(__file__).resolve().parents[2]
+GLOSSARY = (ROOT / "chapters" / "glossary.md").read_text(encoding="utf-8")
+PAGES = [*sorted(lecture_map.chapter_files().values()), ROOT / "chapters" / "bugs.ipynb"]
+TERMS = re.findall(r"^(\S.*)\n  \S", GLOSSARY, re.MULTILINE)
+NO_PROSE = re.compile(
+    r"(?P<link>\{term\}`[^`]*`)"  # stays
+    r"|```.*?```|\$\$.*?\$\$|\$[^$\n]+\$"  # listings and formulas
+    r"|^(?:#|:::|:\w|\||>|\([\w-]+\)=)[^\n]*$"  # headings, fences, options, tables, quotations
+    r"|\{[\w:-]+\}`[^`]*`|(?P<ticks>`+)[^`\n]+(?P=ticks)"  # other roles, code
+    r"|!?\[[^\]]*\]\([^)]*\)|<[a-z/][^>\n]*>"  # links
+    r"|“[^”\n]*”|(?<![\w`])\"[^\"\n]*\"",  # what somebody else said
+    re.DOTALL | re.MULTILINE,
+)
+# Phrases in which a word of the glossary is no term: there it means something else.
+OTHERWISE = {
+    "bottleneck": ["mixture is a bottleneck"],
+    "byte": ["byte pairs"],
+    "chunk": ["inside a chunk"],
+    "context": ["similar contexts", "all the contexts", "into one context"],
+    "decoder": ["the decoder can only"],
+    "document": ["document that runs", "here a document ends"],
+    "encoder": ["plausible encoder"],
+    "key": ["keys that (Mina|she)", r"\*keys\*", "no key equals"],
+    "lookup": [r"\*soft\* lookup", "two lookups", "the lookups must"],
+    "merge": [r"\*Case folding\* merges"],
+    "patch": ["Patch place"],
+    "period": ["amount with its period"],
+    "precision": ["dimension and a precision", r"\*precision\*, the lecture's"],
+    "projection": ["honest projection", r"projection \*back from"],
+    "query": ["database query"],
+    "recall": [r"\$d=64\$ recall", "Recall the", "task of recall"],
+    "regression": ["softmax regression"],
+    "score": [
+        r"\*score\* (it|a|for)",
+        "scores compare",
+        "such a score",
+        "to score",
+        "head scores",
+        r"\$p=1/M\$, scores",
+        "and scores every",
+        "must score",
+        "reading scores",
+        "both scores",
+        "scores of each head",
+    ],
+    "smoothing": ["(kernel|Gaussian) smoothing", "Warm-up, smoothing", r"smoothing 0\.1"],
+    "span": ["may not span"],
+    "unigram": ["unigram pieces"],
+    "value": ["singular values"],
+}
+
+
+class Use(NamedTuple):
+    """A place where a page uses a term, and whether a link to the glossary stands there."""
+
+    start: int
+    term: str
+    text: str
+    linked: bool
+
+
+def prose(markdown: str) -> str:
+    """The text with all that is not prose blotted out, place by place; links to terms stay."""
+    return NO_PROSE.sub(lambda found: found["link"] or re.sub(r"[^\n]", "\0", found[0]), markdown)
+
+
+def form(term: str) -> str:
+    """A pattern for the term: one or many, at the start of a sentence or inside it."""
+    head, last = term[:-1], term[-1]
+    if re.search(r"[^aeiou]y$", term):
+        ending = "(?:y|ies)"
+    elif term.endswith(("sis", "rix", "pus")):
+        ending = {"sis": "(?:is|es)", "rix": "(?:ix|ices)", "pus": "(?:us|ora)"}[term[-3:]]
+        head = term[:-2]
+    else:
+        ending = re.escape(last) + "(?:e?s)?"
+    first = f"[{head[0]}{head[0].upper()}]"
+    return first + re.escape(head[1:]).replace(r"\ ", r"\s") + ending
+
+
+NAMES = sorted(TERMS, key=len, reverse=True)
+USE = re.compile(
+    r"\{term\}`(?:[^`<]*<(?P<target>[^`>]+)>|(?P<own>[^`<>]+))`|(?<![\w\0-])(?:"
+    + "|".join(f"({form(term)})" for term in NAMES)
+    + r")(?![\w\0]|-\w)"
+)
+
+
+def means_otherwise(markdown: str, use: Use) -> bool:
+    """Whether the word stands in one of the phrases in which it is no term."""
+    return any(
+        found.start() <= use.start < found.end()
+        for phrase in OTHERWISE.get(use.term, ())
+        for found in re.finditer(phrase, markdown)
+    )
+
+
+def uses(markdown: str) -> Iterator[Use]:
+    """The uses of terms in a text, in order; the longest term counts where several fit."""
+    for found in USE.finditer(prose(markdown)):
+        target = found["target"] or found["own"]
+        term = (target or NAMES[found.lastindex - 3]).lower()
+        use = Use(found.start(), term, found[0], bool(target))
+        if target or not means_otherwise(markdown, use):
+            yield use
+
+
+def page_text(path: Path) -> str:
+    """The prose of a notebook, cell after cell."""
+    cells = nbformat.read(path, as_version=4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def first_uses(text: str) -> dict[str, Use]:
+    """Each term that a text uses, with its first use."""
+    found: dict[str, Use] = {}
+    for use in uses(text):
+        found.setdefault(use.term, use)
+    return found
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_first_use_of_each_term_is_a_link_to_the_glossary(path):
+    text = page_text(path)
+    bare = {
+        use.term: text[max(0, use.start - 40) : use.start + 40]
+        for use in first_uses(text).values()
+        if not use.linked
+    }
+    assert not bare, "write {term}`...`, or list the phrase in OTHERWISE if it means something else"
+
+
+def test_each_term_is_linked_from_a_chapter():
+    linked = {use.term for path in PAGES for use in uses(page_text(path)) if use.linked}
+    assert {term.lower() for term in TERMS} == linked
+
+
+def test_glossary_is_in_order_and_explains_each_term_once():
+    plain = [re.sub(r"[^\w@ ]", "", term.lower()) for term in TERMS]
+    assert len(TERMS) > 200
+    assert len(set(plain)) == len(plain)
+
+
+@pytest.mark.parametrize("term", OTHERWISE)
+def test_phrases_of_another_meaning_stand_in_the_book(term):
+    assert term in {known.lower() for known in TERMS}
+    book = "\n".join(map(page_text, PAGES))
+    for phrase in OTHERWISE[term]:
+        found = re.search(phrase, book)
+        assert found, f"no chapter says {phrase} any more"
+        assert re.search(form(term), found[0]), f"{phrase} does not hold the word"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A query asks.", {"query": False}),
+        ("Queries ask; a {term}`query` does.", {"query": False}),
+        ("{term}`Queries <query>` ask; a query does.", {"query": True}),
+        ("A causal mask, a {term}`mask`.", {"causal mask": False, "mask": True}),
+        ("Two corpora, two vocabularies.", {"corpus": False, "vocabulary": False}),
+        ("A key-value cache.", {"key-value cache": False}),
+        ("## Query\n\n`query`, $q$, [the query](#query) and “a query”", {}),
+        ("```\nquery\n```\n$$\nquery\n$$\n| query |\n> query\n:::{exercise} Query", {}),
+        (
+            "{term}`mask` and {term}`key`, then a query.",
+            {"mask": True, "key": True, "query": False},
+        ),
+        ("The singular values of the prequery.", {}),
+    ],
+)
+def test_uses_of_terms_are_found(text, expected):
+    assert {term: use.linked for term, use in first_uses(text).items()} == expected
