@@ -122,11 +122,16 @@ def open_figures(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Pag
         assert len(loaded) <= 1  # the page itself
 
 
+TOUCH_ACTIONS = """(dot) => [...dot.closest(".sl-handle").querySelectorAll("*")]
+    .map((part) => getComputedStyle(part).touchAction)"""
+
+
 def drag_by_finger(page: Page, dot: Locator, dx: float, dy: float) -> None:
     """A finger drags what is drawn, in two moves: after the first, a browser may begin to scroll.
 
     The page must come from a phone: `has_touch` and `is_mobile`.
     """
+    assert set(dot.evaluate(TOUCH_ACTIONS)) == {"none"}  # so no pen scrolls either
     before = page.evaluate("scrollY")
     box = dot.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

@@ -271,7 +271,7 @@ def drag(page, what, to):
     """Drag a handle by the mouse to a place of the plane."""
     box = page.locator("svg.kp-plot").first.bounding_box()
     scale = box["width"] / 320
-    held = what.locator(".kp-reach").bounding_box()
+    held = what.locator(".sl-reach").bounding_box()
     page.mouse.move(held["x"] + held["width"] / 2, held["y"] + held["height"] / 2)
     page.mouse.down()
     x, y = 26 + to[0] / 8 * 282, 34 + (4 - to[1]) / 8 * 162
@@ -286,7 +286,7 @@ def test_points_and_query_can_be_dragged(open_figure):
     drag(page, query(page), (2.0, -1.0))
     assert query_of(page) == pytest.approx(2.0, abs=0.03)
     assert_shows(page)
-    before, box = query_of(page), query(page).locator(".kp-reach").bounding_box()
+    before, box = query_of(page), query(page).locator(".sl-reach").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 2)
     page.mouse.move(300, 300, steps=3)
     assert query_of(page) == before  # it was let go
@@ -304,7 +304,7 @@ def test_what_is_dragged_stays_inside(open_figure):
 def test_a_finger_drags_too(open_figure):
     page = open_figure(width=390, has_touch=True, is_mobile=True)
     start = points_of(page)[2]
-    drag_by_finger(page, point(page, 3).locator(".kp-reach"), -60, -40)
+    drag_by_finger(page, point(page, 3).locator(".sl-reach"), -60, -40)
     moved = points_of(page)[2]
     assert moved[0] < start[0] - 1
     assert moved[1] > start[1] + 1
@@ -365,7 +365,7 @@ def test_accessible_and_within_the_page(open_figure, style, width):
         page.get_by_role("button", name=name).click()
         assert axe_faults(page) == []
         assert scroll_faults(page) == []
-        boxes = [one.bounding_box() for one in page.locator("button, input, .kp-reach").all()]
+        boxes = [one.bounding_box() for one in page.locator("button, input, .sl-reach").all()]
         assert min(min(box["width"], box["height"]) for box in boxes) >= 24
     assert page.evaluate("document.getAnimations().length") == 0
 

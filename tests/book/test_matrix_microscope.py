@@ -332,8 +332,11 @@ def test_dragging_out_of_the_picture_stops_at_its_edge(open_figure):
     handle = page.get_by_role("slider", name=re.compile("^Token mouse"))
     handle.locator(".mm-dot").hover()
     page.mouse.down()
+    edge = page.locator(".mm-plane").first.locator(".mm-tick")
     page.mouse.move(5, 5)
+    assert edge.text_content() == "3"  # it grows when the token is let go
     page.mouse.up()
+    assert edge.text_content() == "4"
     assert handle.get_attribute("aria-valuetext") == "(−3, 3)"
 
 

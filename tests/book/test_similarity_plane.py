@@ -263,7 +263,7 @@ def test_accessible_and_within_the_page(open_figure, style, width):
         page.get_by_role("button", name=name).click()
         assert axe_faults(page) == []
         assert scroll_faults(page) == []
-    boxes = [one.bounding_box() for one in page.locator("button, input, .sp-reach").all()]
+    boxes = [one.bounding_box() for one in page.locator("button, input, .sl-reach").all()]
     assert min(min(box["width"], box["height"]) for box in boxes) >= 24
     assert page.evaluate("document.getAnimations().length") == 0
 

@@ -7,7 +7,7 @@ import re
 import pytest
 import torch
 from conftest import DARK, LIGHT, drag_by_finger
-from site_checks import axe_faults, scroll_faults
+from site_checks import axe_faults, focus_faults, scroll_faults
 
 from softlookup.attention import attention, attention_scores
 from softlookup.kernels.lookup import hard_lookup, soft_lookup
@@ -221,6 +221,9 @@ def test_arrow_keys_move_query_and_keys(open_figure):
         page.keyboard.press(key)
     assert where(page, "kitten") == (2.5, 1.1)
     assert_shows(page, (2.5, 1.1))
+    for key in ("Control", "Alt", "Meta"):
+        page.keyboard.press(f"{key}+ArrowUp")  # the browser's own
+    assert where(page, "kitten") == (2.5, 1.1)
     page.keyboard.press("Tab")
     page.keyboard.press("Shift+ArrowDown")
     assert where(page, "cat") == (1, -0.5)
@@ -295,7 +298,8 @@ def test_accessible_and_within_the_page(open_figure, style, width):
         page.get_by_role("button", name=name).click()
         assert axe_faults(page) == []
         assert scroll_faults(page) == []
-    boxes = [one.bounding_box() for one in page.locator("button, input, .so-reach").all()]
+    assert not [fault for fault in focus_faults(page, stops=8) if "sl-handle" in fault]
+    boxes = [one.bounding_box() for one in page.locator("button, input, .sl-reach").all()]
     assert min(min(box["width"], box["height"]) for box in boxes) >= 24
     assert page.evaluate("document.getAnimations().length") == 0
 

@@ -50,6 +50,39 @@ export function choice(name, value, checked, onChange, ...parts) {
       onchange: () => onChange(value)}), el("span", null, ...parts));
 }
 
+const DIRECTIONS = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1]};
+
+/** Whether a key belongs to the browser or the notebook: it was pressed with another. */
+export const modified = (event) => event.ctrlKey || event.metaKey || event.altKey;
+
+/**
+ * The attributes of what a pointer drags and the arrow keys move: grab(event), drag(event) and
+ * drop() follow the pointer; step([right, up]) is by `fine`, or by 0.5 with Shift.
+ * Of the class sl-handle; a circle sl-reach in it is where it can be taken, and its ring of focus.
+ */
+export function draggable({grab, drag, drop, step, fine = 0.1}) {
+  let held = false;
+  const release = () => {
+    held = false;
+    drop?.();
+  };
+  return {"data-lm-suppress-shortcuts": "true",
+    onkeydown: (event) => {
+      const way = DIRECTIONS[event.key];
+      if (!way || modified(event)) return;
+      event.preventDefault();
+      step(way.map((sign) => sign * (event.shiftKey ? 0.5 : fine)));
+    },
+    ontouchstart: (event) => event.preventDefault(), // a finger drags; it does not scroll
+    onpointerdown: (event) => {
+      event.currentTarget.setPointerCapture(event.pointerId);
+      held = true;
+      grab?.(event);
+    },
+    onpointermove: (event) => { if (held) drag(event); },
+    onpointerup: release, onpointercancel: release};
+}
+
 /** The softmax of some scores, with the largest subtracted first. */
 export function softmax(scores) {
   const largest = Math.max(...scores);

@@ -1,6 +1,6 @@
 // The kernel playground: points and a query to drag, a kernel to choose; weights and curve follow.
 
-import { choices, el, format, svg } from "./interactive.js";
+import { choices, draggable, el, format, modified, svg } from "./interactive.js";
 import { curve, smooth } from "./kernel_playground_maths.js";
 
 const END = 8; // x runs from 0 to 8, y from −4 to 4
@@ -30,7 +30,6 @@ const FORMULAS = {
 };
 const WIDTHS = { laplace: "Bandwidth b", gaussian: "Bandwidth σ", printed: "Bandwidth σ",
   cosine: "Temperature τ", bilinear: "Temperature τ" };
-const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
 const TURNS = { PageDown: 1, PageUp: -1 };
 const IDENTITY = [[1, 0], [0, 1]];
 
@@ -99,28 +98,16 @@ function rowsOf(xs, ys, { scores, weights, prediction }) {
   return [...rows, ["together", "", "", fixed(sum(weights), 4), fixed(prediction, 4)]];
 }
 
-/** What moves by pointer and by arrow keys: handle({onMove, onStep, ...}). */
-function handle({ name, label, onMove, onStep, onTurn }, ...parts) {
-  let held = false;
-  const drop = () => { held = false; };
-  return svg("g", { class: `kp-handle ${name}`, role: "slider", "aria-label": label,
-    "data-lm-suppress-shortcuts": "true",
+/** What moves by pointer and by arrow keys; Page Up and Page Down turn to another, by -1 or 1. */
+function handle({ name, label, turn, ...moves }, ...parts) {
+  const attributes = draggable({ ...moves, fine: 0.05 });
+  return svg("g", { class: `sl-handle ${name}`, role: "slider", "aria-label": label, ...attributes,
     onkeydown: (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      const direction = DIRECTIONS[event.key];
-      if (direction) onStep(direction.map((way) => way * (event.shiftKey ? 0.5 : 0.05)));
-      else if (onTurn && TURNS[event.key]) onTurn(TURNS[event.key]);
-      else return;
+      attributes.onkeydown(event);
+      if (!turn || !TURNS[event.key] || modified(event)) return;
       event.preventDefault();
-    },
-    ontouchstart: (event) => event.preventDefault(), // a finger drags; it does not scroll
-    onpointerdown: (event) => {
-      event.currentTarget.setPointerCapture(event.pointerId);
-      held = true;
-    },
-    onpointermove: (event) => { if (held) onMove(event); },
-    onpointerup: drop, onpointercancel: drop,
-  }, ...parts);
+      turn(TURNS[event.key]);
+    } }, svg("circle", { r: 13, class: "sl-reach" }), ...parts);
 }
 
 /** Four numbers to type: the matrix W of the bilinear score. */
@@ -181,8 +168,8 @@ export function mount(root, { points, query, noisy, bandwidth }) {
     update();
   };
   const pin = handle({ name: "kp-query", label: "Query q, arrow keys move it",
-    onMove: (event) => ask(place(event)[0]), onStep: ([step]) => ask(state.query + step) },
-  svg("circle", { r: 13, class: "kp-reach" }), svg("path", { d: "M-7,-7 H7 L0,7 Z" }));
+    drag: (event) => ask(place(event)[0]), step: ([right]) => ask(state.query + right) },
+  svg("path", { d: "M-7,-7 H7 L0,7 Z" }));
 
   /** A new set of points gets new handles; of many, only one is a tab stop. */
   function stage(all) {
@@ -192,14 +179,14 @@ export function mount(root, { points, query, noisy, bandwidth }) {
     const hint = many ? "arrow keys move it, Page Up and Page Down choose another"
       : "arrow keys move it";
     nodes = all.map((_, i) => handle({ name: "kp-point", label: `Point ${i + 1}, ${hint}`,
-      onMove: (event) => put(i, place(event)),
-      onStep: (step) => put(i, state.points[i].map((value, c) => value + step[c])),
-      onTurn: many ? (by) => {
+      drag: (event) => put(i, place(event)),
+      step: (by) => put(i, state.points[i].map((value, c) => value + by[c])),
+      turn: many ? (by) => {
         state.at = (i + by + nodes.length) % nodes.length;
         update();
         nodes[state.at].focus();
       } : null },
-    svg("circle", { r: 13, class: "kp-reach" }), svg("circle", { class: "kp-dot" })));
+    svg("circle", { class: "kp-dot" })));
     handles.replaceChildren(...nodes, pin);
     update();
   }

@@ -28,7 +28,7 @@ function makeApp(data) {
   const watchers = [];
   const problems = new Map();
   const id = `mm-${Math.random().toString(36).slice(2)}`; // two figures on a page are no relatives
-  const app = { id, tokens: labelled(data.tokens), data, dragging: null, resets: 0 };
+  const app = { id, tokens: labelled(data.tokens), data, dragging: false, resets: 0 };
   app.watch = (watcher) => watchers.push(watcher);
   app.change = (changes) => { Object.assign(app.state, changes); app.update(); };
   app.update = () => {

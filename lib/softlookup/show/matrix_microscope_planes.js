@@ -1,6 +1,6 @@
 // The three pictures of the matrix microscope: tokens, queries and keys, values and outputs.
 
-import { el, svg } from "./interactive.js";
+import { draggable, el, svg } from "./interactive.js";
 import { convexHull, dot, range } from "./matrix_microscope_maths.js";
 import { LARGEST, number, rich, roles } from "./matrix_microscope_parts.js";
 
@@ -97,11 +97,11 @@ export function tokenPlane(app) {
   const handles = app.tokens.map((_, i) => tokenHandle(app, frame, i));
   frame.front.append(texts, ...handles);
   app.watch(({ x, ...state }) => {
-    ground(frame, app.dragging !== null ? frame.limit : limitFor(x));
+    ground(frame, app.dragging ? frame.limit : limitFor(x));
     texts.replaceChildren(...labels(frame, x.map((at, i) => ({ at, text: app.tokens[i] }))));
     handles.forEach((handle, i) => {
       handle.setAttribute("transform", `translate(${frame.at(x[i]).join(" ")})`);
-      handle.setAttribute("class", `mm-handle ${roles(state, i)}`);
+      handle.setAttribute("class", `sl-handle ${roles(state, i)}`);
       handle.setAttribute("aria-valuenow", x[i][0]);
       handle.setAttribute("aria-valuetext", pair(x[i]));
     });
@@ -110,7 +110,6 @@ export function tokenPlane(app) {
 }
 
 function tokenHandle(app, frame, i) {
-  const drop = () => { app.dragging = null; app.update(); };
   return svg("g", {
     role: "slider",
     tabindex: "0",
@@ -118,17 +117,16 @@ function tokenHandle(app, frame, i) {
     "aria-label": `Token ${app.tokens[i]}, arrow keys move it`,
     "aria-valuemin": -LARGEST,
     "aria-valuemax": LARGEST,
-    "data-lm-suppress-shortcuts": "true",
-    onkeydown: (event) => moveByKey(app, i, event),
-    ontouchstart: (event) => event.preventDefault(), // a finger drags; it does not scroll
-    onpointerdown: (event) => {
-      event.currentTarget.setPointerCapture(event.pointerId);
-      app.dragging = i;
-    },
-    onpointermove: (event) => app.dragging === i && app.setRow("x", i, dragged(frame, event)),
-    onpointerup: drop,
-    onpointercancel: drop,
-  }, svg("circle", { r: 16, class: "mm-reach" }), svg("circle", { r: 6, class: "mm-dot" }));
+    ...draggable({
+      grab: () => { app.dragging = true; },
+      drag: (event) => app.setRow("x", i, dragged(frame, event)),
+      drop: () => { app.dragging = false; app.update(); },
+      step: (by) => app.setRow("x", i, app.state.x[i].map((value, c) => {
+        const moved = Math.round(100 * (value + by[c])) / 100;
+        return Math.min(LARGEST, Math.max(-LARGEST, moved));
+      })),
+    }),
+  }, svg("circle", { r: 16, class: "sl-reach" }), svg("circle", { r: 6, class: "mm-dot" }));
 }
 
 /** Where the pointer is, on a grid fine enough for the eye and short enough to compute with. */
@@ -140,19 +138,6 @@ function dragged(frame, event) {
     const value = (2 * Math.min(1, Math.max(0, share)) - 1) * frame.limit;
     return frame.limit <= 10 ? Math.round(20 * value) / 20 : Number(value.toPrecision(2));
   });
-}
-
-const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
-
-function moveByKey(app, i, event) {
-  const direction = DIRECTIONS[event.key];
-  if (!direction || event.ctrlKey || event.metaKey || event.altKey) return;
-  event.preventDefault();
-  const step = event.shiftKey ? 0.5 : 0.1;
-  app.setRow("x", i, app.state.x[i].map((value, d) => {
-    const moved = Math.round(100 * (value + step * direction[d])) / 100;
-    return Math.min(LARGEST, Math.max(-LARGEST, moved));
-  }));
 }
 
 /** One query against all keys, with the shadow of the chosen key on the query's line. */

@@ -1,6 +1,6 @@
 // The similarity plane: two vectors to drag, three measures of them, and a map to try them under.
 
-import { el, svg, format } from "./interactive.js";
+import { draggable, el, svg, format } from "./interactive.js";
 import { mapped, measures, same } from "./similarity_plane_maths.js";
 
 const REACH = 4; // the plane shows −4 to 4, and vectors stay inside
@@ -22,7 +22,6 @@ const PRESETS = [
   ["A zero vector", [[2, 1], [0, 0]]],
 ];
 const ROWS = [["cosine", "cosine"], ["dot", "dot product"], ["distance", "distance"]];
-const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
 
 const clamp = (value) => Math.min(REACH, Math.max(-REACH, value));
 const snap = (value, step) => Math.round(clamp(value) / step) * step;
@@ -123,7 +122,7 @@ function tableOf() {
 
 /** Build the figure inside an empty element. */
 export function mount(root, { names, start }) {
-  const state = { points: start.map((point) => [...point]), map: { ...FIRST }, held: null };
+  const state = { points: start.map((point) => [...point]), map: { ...FIRST } };
   const here = plane({ role: "group", "aria-label": "Two vectors, tips to move" });
   const after = plane({ role: "img", "aria-label": "The two vectors after the map" });
   const drawn = svg("g", { "aria-hidden": "true" });
@@ -142,31 +141,19 @@ export function mount(root, { names, start }) {
   }
 
   function handle(name, k) {
-    const drop = () => { state.held = null; };
-    return svg("g", { class: `sp-handle ${KINDS[k]}`, role: "slider", tabindex: "0",
+    return svg("g", { class: `sl-handle ${KINDS[k]}`, role: "slider", tabindex: "0",
       "aria-roledescription": "vector", "aria-label": `Vector ${name}, arrow keys move its tip`,
-      "aria-valuemin": -REACH, "aria-valuemax": REACH, "data-lm-suppress-shortcuts": "true",
-      onkeydown: (event) => {
-        const direction = DIRECTIONS[event.key];
-        if (!direction || event.ctrlKey || event.metaKey || event.altKey) return;
-        event.preventDefault();
-        const step = event.shiftKey ? 0.5 : 0.1;
-        place(k, state.points[k].map((value, c) => value + step * direction[c]));
-      },
-      ontouchstart: (event) => event.preventDefault(), // a finger drags; it does not scroll
-      onpointerdown: (event) => {
-        event.currentTarget.setPointerCapture(event.pointerId);
-        state.held = k;
-      },
-      onpointermove: (event) => {
-        if (state.held !== k) return;
-        const box = here.picture.getBoundingClientRect();
-        const right = (2 * (event.clientX - box.left)) / box.width - 1;
-        const up = 1 - (2 * (event.clientY - box.top)) / box.height;
-        place(k, [right, up].map((share) => snap(REACH * share, 0.05)));
-      },
-      onpointerup: drop, onpointercancel: drop,
-    }, svg("circle", { r: 18, class: "sp-reach" }), svg("circle", { r: 6, class: "sp-dot" }));
+      "aria-valuemin": -REACH, "aria-valuemax": REACH,
+      ...draggable({
+        drag: (event) => {
+          const box = here.picture.getBoundingClientRect();
+          const right = (2 * (event.clientX - box.left)) / box.width - 1;
+          const up = 1 - (2 * (event.clientY - box.top)) / box.height;
+          place(k, [right, up].map((share) => snap(REACH * share, 0.05)));
+        },
+        step: (by) => place(k, state.points[k].map((value, c) => value + by[c])),
+      }),
+    }, svg("circle", { r: 18, class: "sl-reach" }), svg("circle", { r: 6, class: "sp-dot" }));
   }
 
   function say(before, later) {

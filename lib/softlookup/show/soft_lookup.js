@@ -1,13 +1,12 @@
 // The soft lookup: a query among keys in the plane, to drag; weights and answer follow at once.
 
-import { el, svg, format } from "./interactive.js";
+import { draggable, el, svg, format } from "./interactive.js";
 import { lookup, temperatureOf } from "./soft_lookup_maths.js";
 
 const UNIT = 100; // of the picture, for 1 in the plane
 const BEAM = { left: 40, right: 460, top: 78, thick: 12, largest: 30 };
 const PIXELS = 50; // of the shade, for 1 in the plane
 const WARM = [230, 159, 0];
-const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
 const PLACES = [[0, "Hard: one key"], [50, "Softmax"], [100, "All alike"]];
 
 const one = (value) => format(Number(value.toFixed(1)), 4);
@@ -33,7 +32,7 @@ export function mount(root, data) {
   const { words, values, reader, quality, axes, x, y } = data;
   const [width, height] = [UNIT * (x[1] - x[0]), UNIT * (y[1] - y[0])];
   const at = ([a, b]) => [UNIT * (a - x[0]), UNIT * (y[1] - b)];
-  const start = () => ({ place: 50, held: null, points: [data.query, ...data.keys] });
+  const start = () => ({ place: 50, points: [data.query, ...data.keys] });
   const state = start();
   let painted = null;
   const names = [reader, ...words];
@@ -77,27 +76,16 @@ export function mount(root, data) {
   }
 
   function handle(name, k) {
-    const drop = () => { state.held = null; };
-    return svg("g", { class: k ? "so-handle" : "so-handle so-query", role: "slider", tabindex: "0",
+    let taken = k;
+    return svg("g", { class: k ? "sl-handle" : "sl-handle so-query", role: "slider", tabindex: "0",
       "aria-roledescription": k ? "key" : "query", "aria-label": `${name}, arrow keys move it`,
-      "aria-valuemin": x[0], "aria-valuemax": x[1], "data-lm-suppress-shortcuts": "true",
-      onkeydown: (event) => {
-        const direction = DIRECTIONS[event.key];
-        if (!direction || event.ctrlKey || event.metaKey || event.altKey) return;
-        event.preventDefault();
-        const step = event.shiftKey ? 0.5 : 0.1;
-        place(k, state.points[k].map((value, c) => value + step * direction[c]));
-      },
-      ontouchstart: (event) => event.preventDefault(), // a finger drags; it does not scroll
-      onpointerdown: (event) => {
-        event.currentTarget.setPointerCapture(event.pointerId);
-        state.held = nearest(pointed(event)); // reaches may overlap
-      },
-      onpointermove: (event) => {
-        if (state.held !== null) place(state.held, pointed(event));
-      },
-      onpointerup: drop, onpointercancel: drop,
-    }, svg("circle", { r: 25, class: "so-reach" }), svg("circle", { r: k ? 7 : 11, class: "so-dot" }));
+      "aria-valuemin": x[0], "aria-valuemax": x[1],
+      ...draggable({
+        grab: (event) => { taken = nearest(pointed(event)); }, // reaches may overlap
+        drag: (event) => place(taken, pointed(event)),
+        step: (by) => place(k, state.points[k].map((value, c) => value + by[c])),
+      }),
+    }, svg("circle", { r: 25, class: "sl-reach" }), svg("circle", { r: k ? 7 : 11, class: "so-dot" }));
   }
 
   /** The answer for a query at each place of the plane, as a shade: the query moves over it. */

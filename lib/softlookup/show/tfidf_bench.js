@@ -1,6 +1,6 @@
 // The TF-IDF bench: documents and variants go in, the table and its cosines come out.
 
-import {choice, el} from "./interactive.js";
+import {choice, el, modified} from "./interactive.js";
 import {analyse, sum} from "./tfidf_bench_maths.js";
 import {drawTable, flagIcon, heaviest, rich, ROWS_SHOWN} from "./tfidf_bench_table.js";
 import {cosines, documentName, explain, fixed, FORMULAS, notes} from "./tfidf_bench_words.js";
@@ -226,7 +226,7 @@ class Bench {
   move(event) {
     const step = MOVES[event.key];
     const from = event.target.closest("td[data-key]");
-    if (!step || !from || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!step || !from || modified(event)) return;
     event.preventDefault();
     const rows = [...this.table.querySelectorAll("tbody tr, tfoot tr")]
       .map((row) => [...row.querySelectorAll("td")]);
