@@ -77,11 +77,6 @@ def outcome(mutant: dict) -> Outcome:
     return Outcome("all tests pass" if status == 0 else "the tests did not run")
 
 
-def survives(mutant: dict) -> str | None:
-    """Why a mutant lives, or None if the tests kill it."""
-    return outcome(mutant).lives
-
-
 def table(mutants: list[dict], outcomes: list[Outcome]) -> list[dict]:
     """For each class of bugs: where it was seen, and its mutants with the tests that killed them.
 
