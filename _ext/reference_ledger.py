@@ -7,6 +7,7 @@ People write `tests/ledger/peers.yml`; `make ledger` runs the tests and records 
 
 import ast
 import hashlib
+import importlib
 import json
 import re
 from fnmatch import fnmatchcase
@@ -57,6 +58,13 @@ def public_names() -> dict[str, str]:
             if named and not node.name.startswith("_"):
                 found[".".join([*parts, node.name])] = ast.get_docstring(node) or ""
     return found
+
+
+def public_things() -> dict[str, object]:
+    """The same functions and classes themselves; only who asks for these imports the library."""
+    places = {name: f"softlookup.{name}".rpartition(".") for name in public_names()}
+    return {name: getattr(importlib.import_module(module), last)
+            for name, (module, _, last) in places.items()}  # fmt: skip
 
 
 def entries() -> dict[str, list[str]]:

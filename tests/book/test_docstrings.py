@@ -1,8 +1,6 @@
 """Each public name of the library says where its chapter teaches it, and that place exists."""
 
-import importlib
 import inspect
-import pkgutil
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -12,26 +10,11 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.anchors.index import slugify
 
 import lecture_map
-import softlookup
+from reference_ledger import public_things
 
 ROOT = Path(__file__).resolve().parents[2]
-CHECKS = "softlookup.checks"  # no concept: nothing to teach
-
-
-def public() -> list[object]:
-    """The public functions and classes of the library, private helpers aside."""
-    found = {}
-    for module_info in pkgutil.walk_packages(softlookup.__path__, "softlookup."):
-        module = importlib.import_module(module_info.name)
-        for name, thing in vars(module).items():
-            own = getattr(thing, "__module__", "") == module_info.name
-            if (
-                own
-                and not name.startswith("_")
-                and inspect.isroutine(thing) | inspect.isclass(thing)
-            ):
-                found[f"{module_info.name}.{name}"] = thing
-    return list(found.items())
+PUBLIC = list(public_things().items())
+NO_CONCEPT = ("checks", "show", "exercises", "data")  # nothing to teach
 
 
 def anchors(page: str) -> set[str] | None:
@@ -50,18 +33,14 @@ def anchors(page: str) -> set[str] | None:
     return {slugify(re.sub(r"[`*$]", "", head)) for head in heads}
 
 
-@pytest.mark.parametrize(("name", "thing"), public(), ids=[name for name, _ in public()])
+@pytest.mark.parametrize(("name", "thing"), PUBLIC, ids=[name for name, _ in PUBLIC])
 def test_docstring_opens_with_one_sentence(name, thing):
     text = inspect.getdoc(thing)
     assert text, "a public name needs a docstring"
     assert re.match(r".+?[.!?:](\s|$)", text.split("\n\n")[0], re.DOTALL)
 
 
-CONCEPTS = [
-    (name, thing)
-    for name, thing in public()
-    if not name.startswith((CHECKS, "softlookup.show", "softlookup.exercises", "softlookup.data"))
-]
+CONCEPTS = [(name, thing) for name, thing in PUBLIC if name.split(".")[0] not in NO_CONCEPT]
 
 
 @pytest.mark.parametrize(("name", "thing"), CONCEPTS, ids=[name for name, _ in CONCEPTS])

@@ -5,7 +5,6 @@
 hypothesis is one case); and the worst error under each tolerance, by the bits of the numbers.
 """
 
-import importlib
 import inspect
 import json
 import math
@@ -17,7 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from reference_ledger import public_names
+from reference_ledger import public_things
 
 LIBRARY = f"{Path(__file__).resolve().parents[2] / 'lib' / 'softlookup'}{os.sep}"
 SEEDS = 10
@@ -25,15 +24,6 @@ DEFAULTS = {torch.float16: (1e-3, 1e-5), torch.bfloat16: (1.6e-2, 1e-5),
             torch.float32: (1.3e-6, 1e-5), torch.complex64: (1.3e-6, 1e-5),
             torch.float64: (1e-7, 1e-7), torch.complex128: (1e-7, 1e-7)}  # fmt: skip
 """The relative and absolute tolerance of torch.testing.assert_close, as documented."""
-
-
-def public_things() -> dict[object, str]:
-    """Each public function and class, with its name."""
-    found = {}
-    for name in public_names():
-        module, _, last = f"softlookup.{name}".rpartition(".")
-        found[getattr(importlib.import_module(module), last)] = name
-    return found
 
 
 def codes_of(thing: object) -> set[int]:
@@ -52,7 +42,7 @@ class Recorder:
     """What the tests of this process did."""
 
     def __init__(self) -> None:
-        self.names = public_things()
+        self.names = {thing: name for name, thing in public_things().items()}
         self.functions, self.methods = {}, set()
         for thing, name in self.names.items():
             if inspect.isclass(thing):
