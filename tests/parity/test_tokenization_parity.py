@@ -65,6 +65,12 @@ def ours(request) -> BytePairTokenizer:
     return BytePairTokenizer.train(texts, 1531, pattern=PATTERNS[request.param])
 
 
+@pytest.fixture(scope="module")
+def encoded(ours) -> list[list[int]]:
+    """The ids of all strings: what four tests compare, computed once."""
+    return [ours.encode(text) for text in STRINGS]
+
+
 def to_tiktoken(ours: BytePairTokenizer, pattern: str = "") -> tiktoken.Encoding:
     n_ordinary = len(ours) - len(ours.special_tokens)
     return tiktoken.Encoding(
@@ -112,25 +118,25 @@ def test_engines_agree_on_every_assigned_code_point(sort):
     assert bytes(only.encode_ordinary(text)).decode() == matched  # it drops what does not match
 
 
-def test_patterns_cut_as_the_published_ones_do(ours, monkeypatch):
+def test_patterns_cut_as_the_published_ones_do(ours, encoded, monkeypatch):
     monkeypatch.setattr(openai_public, "load_tiktoken_bpe", lambda *_, **__: {})
     published = {GPT2_PATTERN: openai_public.r50k_base, GPT4_PATTERN: openai_public.cl100k_base}
     theirs = to_tiktoken(ours, published[ours.pattern]()["pat_str"])
-    assert [ours.encode(text) for text in STRINGS] == theirs.encode_ordinary_batch(STRINGS)
+    assert encoded == theirs.encode_ordinary_batch(STRINGS)
 
 
-def test_tiktoken_gives_the_same_ids(ours):
+def test_tiktoken_gives_the_same_ids(ours, encoded):
     theirs = to_tiktoken(ours)
-    assert [ours.encode(text) for text in STRINGS] == theirs.encode_ordinary_batch(STRINGS)
+    assert encoded == theirs.encode_ordinary_batch(STRINGS)
 
 
-def test_tokenizers_gives_the_same_ids(ours):
+def test_tokenizers_gives_the_same_ids(ours, encoded):
     theirs = to_tokenizers(ours).encode_batch(STRINGS)
-    assert [ours.encode(text) for text in STRINGS] == [encoding.ids for encoding in theirs]
+    assert encoded == [encoding.ids for encoding in theirs]
 
 
-def test_every_string_survives(ours):
-    assert [ours.decode(ours.encode(text)) for text in STRINGS] == STRINGS
+def test_every_string_survives(ours, encoded):
+    assert [ours.decode(ids) for ids in encoded] == STRINGS
 
 
 def test_strings_reach_the_dark_corners():
@@ -199,9 +205,10 @@ def test_unigram_of_the_same_probabilities():
     vocabulary = [("<unk>", 0.0), *((token, scores[token]) for token in ours.tokens[1:])]
     theirs = Tokenizer(hf.Unigram(vocabulary, unk_id=0))
     theirs.pre_tokenizer = pre_tokenizers.Metaspace("▁", prepend_scheme="always", split=True)
-    texts = [m.text for m in messages()] + [
-        text for text in STRINGS if "▁" not in text and not text.startswith(" ")
-    ]  # theirs puts no marker before a text that begins with a space
+    texts = (
+        [m.text for m in messages()]
+        + [text for text in STRINGS if not regex.search(r"^ |▁|<unk>", text)]
+    )  # theirs puts no marker before a text that begins with a space, and takes "<unk>" for one token
     expected = [encoding.ids for encoding in theirs.encode_batch(texts)]
     assert len(texts) > 0.8 * N_STRINGS
     assert [ours.encode(text) for text in texts] == expected
