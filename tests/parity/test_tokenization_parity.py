@@ -205,10 +205,9 @@ def test_unigram_of_the_same_probabilities():
     vocabulary = [("<unk>", 0.0), *((token, scores[token]) for token in ours.tokens[1:])]
     theirs = Tokenizer(hf.Unigram(vocabulary, unk_id=0))
     theirs.pre_tokenizer = pre_tokenizers.Metaspace("▁", prepend_scheme="always", split=True)
-    texts = (
-        [m.text for m in messages()]
-        + [text for text in STRINGS if not regex.search(r"^ |▁|<unk>", text)]
-    )  # theirs puts no marker before a text that begins with a space, and takes "<unk>" for one token
+    texts = [m.text for m in messages()]
+    # theirs puts no marker before a text that begins with a space, and reads "<unk>" as one token
+    texts += [text for text in STRINGS if not regex.search(r"^ |▁|<unk>", text)]
     expected = [encoding.ids for encoding in theirs.encode_batch(texts)]
     assert len(texts) > 0.8 * N_STRINGS
     assert [ours.encode(text) for text in texts] == expected
