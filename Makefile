@@ -20,10 +20,11 @@ lint: .venv/installed
 	$(BIN)/nbstripout --verify --keep-id chapters/*.ipynb
 	$(BIN)/lint-imports
 
-# Twice: as they are, then with every annotated shape of the library checked at run time.
+# Twice: as they are, then with every annotated shape of the library checked at run time; there
+# without the finite differences, which repeat one call thousands of times.
 units: .venv/installed
 	$(BIN)/pytest -n 2 -q tests --ignore tests/book --doctest-modules lib/softlookup
-	SOFTLOOKUP_TYPECHECK=1 $(BIN)/pytest -n 2 -q tests --ignore tests/book
+	SOFTLOOKUP_TYPECHECK=1 $(BIN)/pytest -n 2 -q tests --ignore tests/book --ignore tests/gradient
 
 chapters: .venv/installed
 	$(BIN)/python _ext/execute.py --all
