@@ -103,13 +103,13 @@ def _quality(results: dict, measure: Callable[[Vocabulary, Tensor], float]) -> s
 
 
 def word2vec_rows() -> list[list[str]]:
-    """The planted grammar with windows of one size and of a random size; and English prose."""
+    """The planted grammar with windows of one size and of a random size; and this book."""
     planted = planted_sentences(10_000, torch.Generator().manual_seed(0))
     prose = [word_tokens(line) for line in book_prose().splitlines()]
     return [
         row("planted grammar, fixed windows", planted, 32, False, True),
         row("planted grammar, shrunk windows", planted, 32, True, True),
-        row("English prose, shrunk windows", prose, 100, True, False),
+        row("this book, shrunk windows", prose, 100, True, False),
     ]
 
 
