@@ -2,10 +2,13 @@
 
 import ast
 import re
+from pathlib import Path
 
 import pytest
 
 from softlookup.data import book_prose, prose, python_code
+
+CARD = Path(__file__).resolve().parents[2] / "chapters" / "data_card.md"
 
 
 def test_prose_is_long_and_the_same_each_time():
@@ -32,6 +35,13 @@ def test_prose_is_prose():
     for line in text.splitlines():
         assert re.match(r"[\"“‘(]*[A-Z0-9]", line), line
         assert re.search(r"[.!?][\"”’)*]*$", line), line
+
+
+def test_the_data_card_tells_the_size():
+    card, text = " ".join(CARD.read_text(encoding="utf-8").split()), book_prose()
+    words, paragraphs = round(len(text.split()), -4), len(text.splitlines())
+    told = f"{len(text):,} characters, some {words:,} words, in {paragraphs:,} paragraphs"
+    assert told in card
 
 
 def test_other_prose_than_the_frozen_one_is_refused(monkeypatch, tmp_path):
