@@ -3,14 +3,12 @@
 One measurement is a training step: forward, and back to the input and to all weights.
 """
 
-import multiprocessing
 import statistics
 import sys
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 
 import torch
-from memory import high_water
+from memory import process_peak
 from timing import ratio, seconds
 from torch import Tensor, nn
 from torch.testing import assert_close
@@ -31,6 +29,7 @@ GROWTH_HEADS = ["n", "multiplications", "fused time", "inspectable time", "inspe
 GROWTH_HEADS += ["fused MB", "inspectable MB", "weights A, MB"]
 AGAINST_HEADS = ["n", "d_model", "mask", "time, to nn.MultiheadAttention", "memory of tensors"]
 AGAINST_HEADS += ["memory of the process"]
+PEER = "nn.MultiheadAttention"
 Step = Callable[[], Tensor]
 
 
@@ -52,7 +51,7 @@ def steps(n: int, d_model: int, *, batch: int, causal: bool = False) -> dict[str
     forward = {
         "fused": (fused, lambda: fused(x, mask=mask)),
         "inspectable": (plain, lambda: plain(x, mask=mask)),
-        "nn.MultiheadAttention": (peer, theirs),
+        PEER: (peer, theirs),
     }
     return {name: training_step(x, *pair) for name, pair in forward.items()}
 
@@ -80,21 +79,10 @@ def copy_weights(peer: nn.MultiheadAttention, layer: MultiHeadAttention) -> None
         layer.W_O.load_state_dict(peer.out_proj.state_dict())
 
 
-def _peak_in_process(name: str, *shape: object) -> float:
-    torch.set_num_threads(1)
-    n, d_model, batch, causal = shape
-    steps(16, d_model, batch=1, causal=causal)[name]()  # what the first call of all needs
-    step = steps(n, d_model, batch=batch, causal=causal)[name]
-    before = high_water()
-    step()
-    return high_water() - before
-
-
-def process_peak(name: str, *shape: object) -> float:
-    """By how many megabytes one training step raises the peak of a process of its own."""
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        return pool.submit(_peak_in_process, name, *shape).result()
+def small_and_whole(name: str, n: int, d_model: int, batch: int, causal: bool) -> list[Step]:
+    """A training step of one peer on 16 tokens, and the one to measure."""
+    shapes = [(16, 1), (n, batch)]
+    return [steps(long, d_model, batch=many, causal=causal)[name] for long, many in shapes]
 
 
 def growth_rows(lengths: tuple[int, ...] = LENGTHS) -> list[list[str]]:
@@ -120,13 +108,13 @@ def against_row(n: int, d_model: int, causal: bool) -> list[str]:
     """Both layers on the same batch of 2,048 tokens: ratios of time and of memory."""
     shape = (n, d_model, TOKENS // n, causal)
     peers = steps(n, d_model, batch=TOKENS // n, causal=causal)
-    ours, theirs = peers["fused"], peers["nn.MultiheadAttention"]
+    ours, theirs = peers["fused"], peers[PEER]
     assert_close(ours(), theirs(), rtol=1e-4, atol=1e-5)
     time = ratio(ours, theirs)
     tensors = peak_memory(ours) / peak_memory(theirs)
-    process = process_peak("fused", *shape) / process_peak("nn.MultiheadAttention", *shape)
+    peaks = [process_peak(small_and_whole, name, *shape) for name in ("fused", PEER)]
     row = [f"{n:,}", str(d_model), "causal" if causal else "none"]
-    row += [f"{time:.3g}", f"{tensors:.3g}", f"{process:.3g}"]
+    row += [f"{time:.3g}", f"{tensors:.3g}", f"{peaks[0] / peaks[1]:.3g}"]
     print("against |", " | ".join(row), flush=True)
     return row
 

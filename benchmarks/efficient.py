@@ -4,14 +4,13 @@ Both are ratios within one run. Full attention is the library's own, under the s
 is PyTorch's, on one head.
 """
 
-import multiprocessing
 import sys
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 import torch
-from memory import high_water
+from memory import process_peak
+from one_head import calls, inputs
 from timing import ratio
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
@@ -27,20 +26,13 @@ from softlookup.efficient import (
 )
 from softlookup.masks import causal_mask
 
-D_K, WIDTH = 64, 256
+WIDTH = 256
 LENGTHS = (1024, 2048, 4096)
 MOST_TIME, MOST_MEMORY = 0.25, 2.0  # at n = 4,096: what the window and the tiles must keep to
 WINDOW_HEADS = ["n", "work, to full attention", "time, to full attention"]
 WINDOW_HEADS += ["time of linear attention, to full"]
 TILES_HEADS = ["n", "tensors, to the kernel", "process, to the kernel", "tensors, to the table"]
 TILES_HEADS += ["tiles' MB"]
-Three = tuple[Tensor, Tensor, Tensor]
-
-
-def inputs(n: int) -> Three:
-    """The same random query, key and value for all."""
-    generator = torch.Generator().manual_seed(n)
-    return tuple(torch.randn(n, D_K, generator=generator) for _ in range(3))
 
 
 def fused(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -82,28 +74,12 @@ def window_rows() -> list[list[str]]:
     return [window_row(n) for n in LENGTHS]
 
 
-def _peak_in_process(name: str, n: int) -> float:
-    torch.set_num_threads(1)
-    function, rows = PEERS[name], inputs(n)
-    function(*inputs(128))  # what the first call of all needs
-    before = high_water()
-    function(*rows)
-    return high_water() - before
-
-
-def process_peak(name: str, n: int) -> float:
-    """By how many megabytes one call raises the peak of a process of its own."""
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        return pool.submit(_peak_in_process, name, n).result()
-
-
 def tiles_row(n: int) -> list[str]:
     """Peak memory of the tiles: tensors counted, and the process; to the kernel, to the table."""
     rows = inputs(n)
     assert_close(tiled(*rows), fused(*rows))
     tensors = {name: peak_memory(function, *rows) for name, function in PEERS.items()}
-    ours, theirs = (process_peak(name, n) for name in ("tiled", "fused"))
+    ours, theirs = (process_peak(calls, peer, 128, n) for peer in (tiled, fused))
     between = f"{ours / theirs:.2g}" if min(ours, theirs) >= 1 else "—"
     shares = [tensors["tiled"] / tensors[name] for name in ("fused", "whole")]
     row = [f"{n:,}", f"{shares[0]:.2g}", between, f"{shares[1]:.2g}"]

@@ -1,6 +1,11 @@
-"""The most memory that this process has held."""
+"""The most memory that this process has held, and by how much one call raises it."""
 
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+
+import torch
 
 
 def high_water() -> float:
@@ -12,3 +17,23 @@ def high_water() -> float:
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # macOS counts bytes
+
+
+def process_peak(prepare: Callable, *arguments: object) -> float:
+    """By how many megabytes one call raises the peak of a process of its own.
+
+    ``prepare(*arguments)`` runs in that process and gives two calls: a small one, for what the
+    first call of all needs, and the one to measure.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+        return pool.submit(_peak, prepare, *arguments).result()
+
+
+def _peak(prepare: Callable, *arguments: object) -> float:
+    torch.set_num_threads(1)
+    small, measured = prepare(*arguments)
+    small()
+    before = high_water()
+    measured()
+    return high_water() - before

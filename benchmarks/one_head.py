@@ -1,12 +1,11 @@
 """Attention on one text: the library's matrix form against a loop and against PyTorch's kernel."""
 
 import math
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
 from functools import partial
 
 import torch
-from memory import high_water
+from memory import process_peak
 from timing import seconds
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
@@ -43,20 +42,9 @@ def inputs(n: int) -> tuple[Tensor, Tensor, Tensor]:
     return tuple(torch.randn(n, D_K, generator=generator) for _ in range(3))
 
 
-def _peak_of(peer: str, n: int) -> float:
-    torch.set_num_threads(1)
-    function, arguments = PEERS[peer], inputs(n)
-    function(*inputs(16))
-    before = high_water()
-    function(*arguments)
-    return high_water() - before
-
-
-def peak_megabytes(peer: str, n: int) -> float:
-    """By how much one call raises the peak memory of a process of its own."""
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        return pool.submit(_peak_of, peer, n).result()
+def calls(peer: Callable[..., Tensor], *lengths: int) -> list[Callable[[], Tensor]]:
+    """A call of a peer for each length."""
+    return [partial(peer, *inputs(n)) for n in lengths]
 
 
 def _ratio(first: float, second: float) -> float | None:
@@ -79,7 +67,7 @@ def one_head_rows() -> list[list[str]]:
         for function in PEERS.values():
             torch.testing.assert_close(function(*arguments), expected)
         ours, naive, kernel = seconds([partial(peer, *arguments) for peer in PEERS.values()])
-        peaks = [peak_megabytes(peer, n) for peer in PEERS]
+        peaks = [process_peak(calls, peer, 16, n) for peer in PEERS.values()]
         ratios = [
             ours / naive,
             ours / kernel,
