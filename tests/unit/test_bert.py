@@ -7,6 +7,14 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 import torch
+from loops import (
+    added,
+    attention_by_hand,
+    feed_forward_by_hand,
+    gelu_by_hand,
+    layer_norm_by_hand,
+    linear_by_hand,
+)
 from torch import nn
 from torch.testing import assert_close
 
@@ -81,47 +89,6 @@ def test_the_formula_counts_every_choice(options):
 # what it computes
 
 
-def layer_norm_by_hand(row, norm):
-    mean = sum(row) / len(row)
-    variance = sum((value - mean) ** 2 for value in row) / len(row)
-    scale = math.sqrt(variance + norm.eps)
-    return [
-        norm.weight[c].item() * (value - mean) / scale + norm.bias[c].item()
-        for c, value in enumerate(row)
-    ]
-
-
-def linear_by_hand(row, layer):
-    return [
-        sum(w * value for w, value in zip(weights, row, strict=True)) + bias
-        for weights, bias in zip(layer.weight.tolist(), layer.bias.tolist(), strict=True)
-    ]
-
-
-def gelu_by_hand(row):
-    return [value * (1 + math.erf(value / math.sqrt(2))) / 2 for value in row]
-
-
-def attention_by_hand(rows, layer):
-    """Each token reads all tokens; heads are pieces of the rows of Q, K and V."""
-    q, k, v = ([linear_by_hand(row, w) for row in rows] for w in (layer.W_Q, layer.W_K, layer.W_V))
-    d = len(rows[0]) // layer.n_heads
-    out = []
-    for i in range(len(rows)):
-        read = []
-        for h in range(layer.n_heads):
-            own = slice(h * d, (h + 1) * d)
-            scores = [
-                sum(a * b for a, b in zip(q[i][own], key[own], strict=True)) / math.sqrt(d)
-                for key in k
-            ]
-            total = sum(math.exp(score) for score in scores)
-            for c in range(h * d, (h + 1) * d):
-                read.append(sum(math.exp(s) / total * v[j][c] for j, s in enumerate(scores)))
-        out.append(linear_by_hand(read, layer.W_O))
-    return out
-
-
 def bert_by_hand(model, ids, segments):
     """The same in loops over one text."""
     rows = []
@@ -135,18 +102,11 @@ def bert_by_hand(model, ids, segments):
             layer_norm_by_hand([sum(part) for part in zip(*parts, strict=True)], model.norm)
         )
     for block in model.blocks:
-        read = attention_by_hand(rows, block.self_attention.layer)
-        rows = [
-            layer_norm_by_hand(
-                [a + b for a, b in zip(*pair, strict=True)], block.self_attention.norm
-            )
-            for pair in zip(rows, read, strict=True)
-        ]
-        thought = block.feed_forward.layer
-        for i, row in enumerate(rows):
-            new = linear_by_hand(gelu_by_hand(linear_by_hand(row, thought.W_1)), thought.W_2)
-            both = [a + b for a, b in zip(row, new, strict=True)]
-            rows[i] = layer_norm_by_hand(both, block.feed_forward.norm)
+        read, thought = block.self_attention, block.feed_forward
+        rows = added(rows, attention_by_hand(rows, read.layer))
+        rows = [layer_norm_by_hand(row, read.norm) for row in rows]
+        rows = added(rows, [feed_forward_by_hand(row, thought.layer) for row in rows])
+        rows = [layer_norm_by_hand(row, thought.norm) for row in rows]
     return rows
 
 

@@ -6,6 +6,13 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 import torch
+from loops import (
+    added,
+    attention_by_hand,
+    feed_forward_by_hand,
+    layer_norm_by_hand,
+    linear_by_hand,
+)
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.testing import assert_close
@@ -69,43 +76,6 @@ def test_the_formula_counts_every_choice(options):
 # what it computes
 
 
-def layer_norm_by_hand(row, norm):
-    mean = sum(row) / len(row)
-    variance = sum((value - mean) ** 2 for value in row) / len(row)
-    scale = math.sqrt(variance + norm.eps)
-    return [
-        norm.weight[c].item() * (value - mean) / scale + norm.bias[c].item()
-        for c, value in enumerate(row)
-    ]
-
-
-def linear_by_hand(row, layer):
-    return [
-        sum(w * value for w, value in zip(weights, row, strict=True)) + bias
-        for weights, bias in zip(layer.weight.tolist(), layer.bias.tolist(), strict=True)
-    ]
-
-
-def attention_by_hand(rows, layer):
-    """Each token reads all tokens; heads are pieces of the rows of Q, K and V."""
-    q, k, v = ([linear_by_hand(row, w) for row in rows] for w in (layer.W_Q, layer.W_K, layer.W_V))
-    d, out = len(rows[0]) // layer.n_heads, []
-    for i in range(len(rows)):
-        read = []
-        for h in range(layer.n_heads):
-            own = range(h * d, (h + 1) * d)
-            scores = [sum(q[i][c] * key[c] for c in own) / math.sqrt(d) for key in k]
-            total = sum(math.exp(score) for score in scores)
-            shares = [math.exp(score) / total for score in scores]
-            read += [sum(a * v[j][c] for j, a in enumerate(shares)) for c in own]
-        out.append(linear_by_hand(read, layer.W_O))
-    return out
-
-
-def added(rows, others):
-    return [[a + b for a, b in zip(*pair, strict=True)] for pair in zip(rows, others, strict=True)]
-
-
 def vit_by_hand(model, image):
     """One image, pixel by pixel: patches, rows, blocks in pre-norm, the class token's scores."""
     size = model.config.patch_size
@@ -125,12 +95,8 @@ def vit_by_hand(model, image):
         read, thought = block.self_attention, block.feed_forward
         ready = [layer_norm_by_hand(row, read.norm) for row in rows]
         rows = added(rows, attention_by_hand(ready, read.layer))
-        new = []
-        for row in rows:
-            inner = linear_by_hand(layer_norm_by_hand(row, thought.norm), thought.layer.W_1)
-            inner = [value * (1 + math.erf(value / math.sqrt(2))) / 2 for value in inner]
-            new.append(linear_by_hand(inner, thought.layer.W_2))
-        rows = added(rows, new)
+        ready = [layer_norm_by_hand(row, thought.norm) for row in rows]
+        rows = added(rows, [feed_forward_by_hand(row, thought.layer) for row in ready])
     rows = [layer_norm_by_hand(row, model.norm) for row in rows]
     return rows, linear_by_hand(rows[0], model.head)
 
