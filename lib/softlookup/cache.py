@@ -115,6 +115,7 @@ class KeyValueCache:
         n_layers: How many layers keep something.
         window: How many of the last tokens a query reads, itself included; None for all.
         n_sinks: How many of a text's first tokens are kept past the window.
+        device: Where an empty cache begins a text; what is put in stays where it is.
 
     Attributes:
         layers: One ``LayerCache`` for each layer.
@@ -141,13 +142,20 @@ class KeyValueCache:
                 [ 0, -1, -1,  1]])
     """
 
-    def __init__(self, n_layers: int, *, window: int | None = None, n_sinks: int = 0) -> None:
+    def __init__(
+        self,
+        n_layers: int,
+        *,
+        window: int | None = None,
+        n_sinks: int = 0,
+        device: torch.device | str | None = None,
+    ) -> None:
         require_int(1, n_layers=n_layers)
         _check_window(window, n_sinks)
         self.window, self.n_sinks = window, n_sinks
         self.layers = [LayerCache() for _ in range(n_layers)]
-        self.positions = torch.zeros(0, 0, dtype=torch.int64)
-        self.lengths = torch.zeros(0, dtype=torch.int64)
+        self.positions = torch.zeros(0, 0, dtype=torch.int64, device=device)
+        self.lengths = torch.zeros(0, dtype=torch.int64, device=device)
 
     @property
     def n_texts(self) -> int:

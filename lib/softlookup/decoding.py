@@ -98,7 +98,7 @@ def sample(
             state has read the others.
         eos: The token that ends it; None if none does.
         max_length: How many tokens a text may have, the end included.
-        generator: The source of chance.
+        generator: The source of chance; one of the CPU draws the same for every device.
         temperature: $\tau > 0$. Near 0 it is greedy; at 1 a text comes as often as the model says.
         top_k: As in ``top_k_filter``; None for no filter.
         top_p: As in ``top_p_filter``; None for no filter.
@@ -125,7 +125,8 @@ def sample(
 
     def draw(scores: Tensor) -> Tensor:
         weights = sampling_weights(scores, temperature=temperature, **filters)
-        return torch.multinomial(weights, 1, generator=generator).squeeze(-1)
+        drawn = torch.multinomial(weights.to(generator.device), 1, generator=generator)
+        return drawn.squeeze(-1).to(scores.device)
 
     return _write(step, state, bos, eos, max_length, draw)
 
@@ -420,14 +421,25 @@ def _first_tokens(state: Any, bos: FirstTokens, eos: int | None, max_length: int
     n_texts = _n_rows(state)
     if isinstance(bos, int):
         require_int(0, bos=bos)
-        return torch.full((1 if n_texts is None else n_texts,), bos)
+        return torch.full((1 if n_texts is None else n_texts,), bos, device=_device(state))
     tokens = bos.tolist() if isinstance(bos, Tensor) else list(bos)
     for token in tokens:
         require_int(0, bos=token)
     n_texts = len(tokens) if n_texts is None else n_texts
     rule = "there must be one bos for each text"
     require(len(tokens) == n_texts > 0, rule, n_bos=len(tokens), n_texts=n_texts)
-    return torch.tensor(tokens)
+    device = bos.device if isinstance(bos, Tensor) else None
+    return torch.tensor(tokens, device=_device(state) or device)
+
+
+def _device(state: Any) -> torch.device | None:
+    """Where a state is; None for one that is nowhere."""
+    if isinstance(state, Tensor):
+        return state.device
+    if hasattr(state, "rows"):
+        return state.positions.device
+    found = [_device(part) for part in state] if isinstance(state, tuple) else []
+    return next((device for device in found if device is not None), None)
 
 
 def _check_filters(

@@ -137,7 +137,7 @@ class LanguageModel:
         """One step for ``softlookup.decoding``; the state is the text so far, from BOS on."""
         texts = torch.cat([state, tokens.unsqueeze(-1)], dim=-1)
         rows = [self.next_word_ids(ids[1:]) for ids in texts.tolist()]
-        return torch.log(torch.stack(rows)), texts
+        return torch.log(torch.stack(rows)).to(tokens.device), texts
 
     def ids(self, text: Sequence[str]) -> list[int]:
         """The ids of a text's words; ValueError for a symbol or a word that is not known."""

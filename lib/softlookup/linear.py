@@ -254,7 +254,7 @@ def softmax_gradient(
     probability = softmax_probability(weight, bias, x)
     _require_classes(y, x, n_classes=len(bias))
     _require_l2(l2)
-    error = probability - torch.eye(len(bias), dtype=x.dtype)[y]
+    error = probability - torch.eye(len(bias), dtype=x.dtype, device=x.device)[y]
     return x.mT @ error / len(x) + l2 * weight, error.mean(dim=0)
 
 

@@ -138,13 +138,17 @@ def global_mask(n: int, positions: Sequence[int]) -> Bool[Tensor, "n n"]:
 
 
 def padding_mask(
-    lengths: Int[Tensor, "batch"] | Sequence[int], n: int
+    lengths: Int[Tensor, "batch"] | Sequence[int],
+    n: int,
+    *,
+    device: torch.device | str | None = None,
 ) -> Bool[Tensor, "batch 1 n"]:
     """In a batch of texts filled up to length ``n``, no query reads what was filled up.
 
     Args:
         lengths: How many tokens of each text are real; they come first.
         n: The length to which all texts were filled up.
+        device: Where the mask is made; where ``lengths`` are if left out.
 
     Returns:
         True at the real keys. The middle axis has length 1: the same for every query.
@@ -162,12 +166,12 @@ def padding_mask(
                 [[1, 1, 1]]], dtype=torch.int32)
     """
     require_int(1, n=n)
-    lengths = torch.as_tensor(lengths)
+    lengths = torch.as_tensor(lengths, device=device)
     require(lengths.ndim == 1, "lengths must be a list", lengths=lengths)
     for length in lengths.tolist():
         require_int(0, length=length)
         require(length <= n, "a length must be at most n", length=length, n=n)
-    return (torch.arange(n) < lengths.unsqueeze(-1)).unsqueeze(-2)
+    return (torch.arange(n, device=lengths.device) < lengths.unsqueeze(-1)).unsqueeze(-2)
 
 
 def block_mask(

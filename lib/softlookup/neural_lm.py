@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from softlookup.checks import require, require_int
 from softlookup.language_model import LanguageModel
+from softlookup.precision import _in_float64
 from softlookup.recurrence import GRUCell, unroll
 
 
@@ -36,10 +37,14 @@ class _NeuralLM(nn.Module, LanguageModel):
     def log_probability(self, text: Sequence[str]) -> float:
         """The natural logarithm of the probability of a whole text, its end included."""
         with torch.no_grad():
-            return -self.losses([text]).double().sum().item()
+            return -_in_float64(self.losses([text])).sum().item()
+
+    def _tensor(self, ids: list) -> Tensor:
+        """Ids, where the model is."""
+        return torch.tensor(ids, device=self.embedding.weight.device)
 
     def _nll(self, logits: Tensor, texts: list[list[int]]) -> Tensor:
-        targets = torch.tensor([id_ for ids in texts for id_ in [*ids, self.eos]])
+        targets = self._tensor([id_ for ids in texts for id_ in [*ids, self.eos]])
         return nn.functional.cross_entropy(logits, targets, reduction="none")
 
 
@@ -112,12 +117,12 @@ class FeedForwardLM(_NeuralLM):
         """The probability of each next word, from the ids of all words before it."""
         padded = [self.bos] * (self.n - 1) + ids
         with torch.no_grad():
-            return self(torch.tensor(padded[len(ids) :])).softmax(dim=-1)
+            return self(self._tensor(padded[len(ids) :])).softmax(dim=-1)
 
     def losses_of_ids(self, texts: list[list[int]]) -> Float[Tensor, "tokens"]:
         """The negative log-probability of every word and every end, text after text."""
         size = self.n - 1
-        padded = [torch.tensor([self.bos] * size + ids) for ids in texts]
+        padded = [self._tensor([self.bos] * size + ids) for ids in texts]
         histories = torch.cat([ids.unfold(0, size, 1) for ids in padded])
         return self._nll(self(histories), texts)
 
@@ -175,11 +180,11 @@ class RecurrentLM(_NeuralLM):
     def next_word_ids(self, ids: list[int]) -> Float[Tensor, "vocab"]:
         """The probability of each next word, from the ids of all words before it."""
         with torch.no_grad():
-            return self(torch.tensor([[self.bos, *ids]]))[0, -1].softmax(dim=-1)
+            return self(self._tensor([[self.bos, *ids]]))[0, -1].softmax(dim=-1)
 
     def losses_of_ids(self, texts: list[list[int]]) -> Float[Tensor, "tokens"]:
         """The negative log-probability of every word and every end, text after text."""
-        begun = [torch.tensor([self.bos, *ids]) for ids in texts]
+        begun = [self._tensor([self.bos, *ids]) for ids in texts]
         lengths = [len(ids) for ids in begun]
         logits = self(pad_sequence(begun, batch_first=True, padding_value=self.bos), lengths)
         rows = [row[:length] for row, length in zip(logits, lengths, strict=True)]
@@ -200,10 +205,10 @@ class RecurrentLM(_NeuralLM):
             return self.output(state), state
 
     def _start(self, prefix: Sequence[str]) -> tuple[Tensor, int]:
-        ids, state = [self.bos, *self.ids(prefix)], torch.zeros(1, self.cell.d_hidden)
-        state = state.to(self.output.weight.dtype)
+        ids = [self.bos, *self.ids(prefix)]
+        state = self.output.weight.new_zeros(1, self.cell.d_hidden)
         for id_ in ids[:-1]:
-            _, state = self.step(torch.tensor([id_]), state)
+            _, state = self.step(self._tensor([id_]), state)
         return state, ids[-1]
 
 

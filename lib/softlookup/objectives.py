@@ -9,6 +9,7 @@ from torch import Tensor
 
 from softlookup.checks import require, require_float, require_ids, require_int
 from softlookup.ops import cross_entropy
+from softlookup.precision import _in_float64
 
 
 def next_token_pairs(
@@ -109,8 +110,9 @@ def random_pieces(
     fits = ids.ndim == 1 and len(ids) >= length
     require(fits, "ids must be one text of at least length tokens", ids=ids, length=length)
     while True:
-        first = torch.randint(len(ids) - length + 1, (batch_size, 1), generator=generator)
-        yield ids[first + torch.arange(length)]
+        shape, where = (batch_size, 1), generator.device
+        first = torch.randint(len(ids) - length + 1, shape, generator=generator, device=where)
+        yield ids[(first + torch.arange(length, device=where)).to(ids.device)]
 
 
 def next_token_log_probabilities(
@@ -165,9 +167,10 @@ def next_token_log_probabilities(
     with torch.no_grad():
         for some, first in zip(places.split(batch_size), done.split(batch_size), strict=True):
             new = some >= first.unsqueeze(-1)
-            rows = torch.log_softmax(model(inputs[some])[new].double(), dim=-1)
+            rows = torch.log_softmax(_in_float64(model(inputs[some])[new]), dim=-1)
             require_ids(rows.shape[-1], ids=ids)
-            found.append(rows.gather(-1, targets[some[new]].unsqueeze(-1)).squeeze(-1))
+            right = targets[some[new]].unsqueeze(-1).to(rows.device)
+            found.append(rows.gather(-1, right).squeeze(-1))
     return torch.cat(found)
 
 
@@ -244,14 +247,15 @@ def mask_tokens(
     require(hidden + replaced <= 1 + 1e-9, rule, hidden=hidden, replaced=replaced)
     special = sorted({mask_id, *special})
     require_ids(vocab_size, ids=ids, special=torch.tensor(special))
-    ordinary = torch.tensor(sorted({*range(vocab_size)} - {*special}))
+    ordinary = torch.tensor(sorted({*range(vocab_size)} - {*special}), device=ids.device)
     require(len(ordinary) > 0, "some token must not be special", special=special)
-    allowed = ~torch.isin(ids, torch.tensor(special))
+    allowed = ~torch.isin(ids, torch.tensor(special, device=ids.device))
     if lengths is not None:
         allowed = allowed & _real(ids, lengths)
-    chosen = (torch.rand(ids.shape, generator=generator) < share) & allowed
-    fate = torch.rand(ids.shape, generator=generator)
-    drawn = ordinary[torch.randint(len(ordinary), ids.shape, generator=generator)].to(ids.dtype)
+    chance = {"size": ids.shape, "generator": generator, "device": generator.device}
+    chosen = (torch.rand(**chance).to(ids.device) < share) & allowed
+    fate = torch.rand(**chance).to(ids.device)
+    drawn = ordinary[torch.randint(len(ordinary), **chance).to(ids.device)].to(ids.dtype)
     inputs = ids.where(~chosen | (fate >= hidden + replaced), drawn)
     inputs = inputs.masked_fill(chosen & (fate < hidden), mask_id)
     return Masked(inputs, ids, chosen)
@@ -317,8 +321,8 @@ def smoothed_targets(
     require_int(1, vocab_size=vocab_size)
     require_ids(vocab_size, targets=targets)
     _require_smoothing(smoothing)
-    even = torch.full((*targets.shape, vocab_size), smoothing / vocab_size)
-    right = torch.full((*targets.shape, 1), 1 - smoothing)
+    even = torch.full((*targets.shape, vocab_size), smoothing / vocab_size, device=targets.device)
+    right = torch.full((*targets.shape, 1), 1 - smoothing, device=targets.device)
     return even.scatter_add(-1, targets.long().unsqueeze(-1), right)
 
 
@@ -361,12 +365,12 @@ def smoothed_cross_entropy(
 
 def _real(ids: Tensor, lengths: Tensor | Sequence[int]) -> Tensor:
     """True at the tokens that do not merely fill up."""
-    given = torch.as_tensor(lengths)
+    given = torch.as_tensor(lengths, device=ids.device)
     rule = "with lengths, ids must be one row per text, and lengths one number for each"
     require(ids.ndim == 2 and given.shape == ids.shape[:1], rule, ids=ids, lengths=given)
     n = ids.shape[-1]
     require_ids(n + 1, lengths=given)
-    return torch.arange(n) < given.unsqueeze(-1)
+    return torch.arange(n, device=ids.device) < given.unsqueeze(-1)
 
 
 def _require_shares(**shares: float) -> None:

@@ -297,7 +297,7 @@ def unroll(
 
 
 def _real_steps(lengths: Tensor | Sequence[int], x: Tensor) -> Tensor:
-    mask = padding_mask(lengths, x.shape[-2]).mT
+    mask = padding_mask(lengths, x.shape[-2], device=x.device).mT
     rule = "with lengths, x must be one batch of texts, with one length each"
     require(x.ndim == 3 and len(mask) == len(x), rule, x=x, n_lengths=len(mask))
     return mask

@@ -79,7 +79,7 @@ class Encoder(nn.Module):
         x = self.embedding(ids)
         right, last = unroll(self.rightward, x, lengths=lengths)
         left, first = unroll(self.leftward, x, lengths=lengths, reverse=True)
-        mask = padding_mask(lengths, ids.shape[1])
+        mask = padding_mask(lengths, ids.shape[1], device=ids.device)
         x = x.masked_fill(~mask.mT, 0.0)
         return Encoded(torch.cat((right, left, x), -1), torch.cat((last, first), -1), mask)
 
@@ -161,7 +161,7 @@ class Decoder(nn.Module):
         hidden = torch.tanh(self.bridge(encoded.summary))
         if self.attention is not None:
             return DecoderState(hidden, encoded.context, encoded.mask)
-        always = torch.ones(len(hidden), 1, 1, dtype=torch.bool)
+        always = torch.ones(len(hidden), 1, 1, dtype=torch.bool, device=hidden.device)
         return DecoderState(hidden, encoded.summary.unsqueeze(1), always)
 
     def step(

@@ -44,7 +44,7 @@ def head_distance(
     rows = rows[:, (rows != 0).any(dim=-1).all(dim=0)]
     require(rows.shape[1] > 0, "there must be a row that is not all zeros", weights=weights)
     between = _jensen_shannon if measure == "jensen-shannon" else _total_variation
-    distances = torch.zeros(len(rows), len(rows), dtype=weights.dtype)
+    distances = weights.new_zeros(len(rows), len(rows))
     for a in range(len(rows)):
         for b in range(a):
             distances[a, b] = distances[b, a] = between(rows[a], rows[b]).mean()

@@ -79,7 +79,7 @@ def induction_pattern(ids: Int[Tensor, "*batch n"]) -> Bool[Tensor, "*batch n n"
     same = ids.unsqueeze(-1) == ids.unsqueeze(-2)
     after = torch.zeros_like(same)
     after[..., 1:] = same[..., :-1]
-    return after & causal_mask(ids.shape[-1])
+    return after & causal_mask(ids.shape[-1]).to(ids.device)
 
 
 def induction_scores(

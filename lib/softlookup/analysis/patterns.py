@@ -141,7 +141,7 @@ def same_token_pattern(ids: Int[Tensor, "*batch n"]) -> Bool[Tensor, "*batch n n
     """
     require(ids.ndim >= 1, "ids must be one row of tokens, or several", ids=ids)
     same = ids.unsqueeze(-1) == ids.unsqueeze(-2)
-    return same & ~torch.eye(ids.shape[-1], dtype=torch.bool)
+    return same & ~torch.eye(ids.shape[-1], dtype=torch.bool, device=ids.device)
 
 
 def rarest_pattern(
@@ -273,10 +273,11 @@ def _rows(weights: Tensor, pattern: Tensor, mask: Tensor | None) -> tuple[Tensor
     fits = pattern.dtype == torch.bool and pattern.shape in (shape, shape[-2:])
     rule = f"pattern must be boolean of shape {shape[-2:]} or {shape}"
     require(fits, rule, pattern=pattern, dtype=pattern.dtype)
-    readable = torch.ones(shape, dtype=torch.bool)
+    readable = torch.ones(shape, dtype=torch.bool, device=weights.device)
     if mask is not None:
         require_mask(mask, shape)
-        readable = mask.expand(shape)
+        readable = mask.to(weights.device).expand(shape)
+    pattern = pattern.to(weights.device)
     wanted = pattern & readable
     counts = wanted.any(dim=-1) & (readable & ~pattern).any(dim=-1)
     rule = "no row can follow the pattern and could do otherwise"

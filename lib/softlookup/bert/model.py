@@ -192,7 +192,7 @@ class BERT(nn.Module):
 def _padding(lengths: Tensor | Sequence[int], ids: Tensor) -> Tensor:
     rule = "there must be one length for each text"
     require(len(lengths) == len(ids), rule, n_lengths=len(lengths), ids=ids)
-    return padding_mask(torch.as_tensor(lengths).cpu(), ids.shape[-1]).to(ids.device)
+    return padding_mask(lengths, ids.shape[-1], device=ids.device)
 
 
 def _require_ids(size: int, **values: Tensor) -> None:

@@ -107,7 +107,8 @@ class GPT(nn.Module):
             One that knows the config's window and sinks.
         """
         config = self.config
-        return KeyValueCache(config.n_layers, window=config.window, n_sinks=config.n_sinks)
+        rule = {"window": config.window, "n_sinks": config.n_sinks}
+        return KeyValueCache(config.n_layers, **rule, device=self.embedding.weight.device)
 
     @torch.no_grad()
     def start(

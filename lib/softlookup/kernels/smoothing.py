@@ -90,7 +90,7 @@ def gaussian_process_weights(
     """
     require(0 <= noise < torch.inf, "noise must be at least 0 and finite", noise=noise)
     among, to_query = torch.exp(scores(x, x)), torch.exp(scores(query, x))
-    noisy = among + noise * torch.eye(len(x), dtype=x.dtype)
+    noisy = among + noise * torch.eye(len(x), dtype=x.dtype, device=x.device)
     factor, failed = torch.linalg.cholesky_ex(noisy)
     rule = "the kernel of the known points plus noise must be positive definite"
     require(not failed.any(), rule, noise=noise, x=x)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from softlookup.checks import require, require_int
 from softlookup.positions.input_checks import _require_width
+from softlookup.precision import _in_float64
 
 
 def frequencies(d_model: int, *, base: float = 10000.0) -> Float[Tensor, "pairs"]:
@@ -87,6 +88,12 @@ def pairing_permutation(d_model: int) -> Int[Tensor, "d_model"]:
     """
     _require_width("d_model", d_model, base=2.0)
     return torch.arange(d_model).reshape(-1, 2).mT.flatten()
+
+
+def _angles(positions: Tensor, omega: Tensor) -> Tensor:
+    """How far each pair of each position is turned, in float64."""
+    positions = _in_float64(positions)
+    return positions.unsqueeze(-1) * omega.to(positions.device)
 
 
 def _split(rows: Tensor, neighbours: bool) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from softlookup.checks import require, require_choice, require_float
 from softlookup.positions.input_checks import _require_positions, _require_width
-from softlookup.positions.pairs import _joined, _split, frequencies
+from softlookup.positions.pairs import _angles, _joined, _split, frequencies
 
 PAIRINGS = ("interleaved", "halves")
 
@@ -68,9 +68,8 @@ class Rotary(nn.Module):
         _require_positions(positions)
         positions = self._laid_over(positions, rows)
         precise = torch.promote_types(rows.dtype, torch.float32)
-        omega = frequencies(self.d_k, base=self.base).to(rows.device)
-        angles = positions.to(rows.device).unsqueeze(-1) * omega
-        cos, sin = angles.cos().to(precise), angles.sin().to(precise)
+        angles = _angles(positions.to(rows.device), frequencies(self.d_k, base=self.base))
+        cos, sin = (turn.to(rows.device, precise) for turn in (angles.cos(), angles.sin()))
         neighbours = self.pairing == "interleaved"
         a, b = _split(rows.to(precise), neighbours)
         return _joined(a * cos - b * sin, a * sin + b * cos, neighbours).to(rows.dtype)

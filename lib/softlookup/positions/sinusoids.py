@@ -6,7 +6,7 @@ from torch import Tensor
 
 from softlookup.checks import require, require_choice, require_int
 from softlookup.positions.input_checks import _dtype, _require_positions
-from softlookup.positions.pairs import _joined, frequencies, pairing_permutation
+from softlookup.positions.pairs import _angles, _joined, frequencies, pairing_permutation
 
 LAYOUTS = ("interleaved", "concatenated")
 
@@ -86,10 +86,9 @@ def sinusoidal_at(
     """
     require_choice(LAYOUTS, layout=layout)
     _require_positions(positions)
-    omega = frequencies(d_model, base=base).to(positions.device)
-    angles = positions.unsqueeze(-1) * omega
+    angles = _angles(positions, frequencies(d_model, base=base))
     rows = _joined(angles.sin(), angles.cos(), layout == "interleaved")
-    return rows.to(_dtype(dtype))
+    return rows.to(positions.device, _dtype(dtype))
 
 
 def shift_rotation(

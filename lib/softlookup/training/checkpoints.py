@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -144,11 +145,12 @@ def _tensors(
 
 
 def _tied(model: nn.Module) -> list[list[str]]:
-    """The groups of names that stand for one and the same memory."""
-    places: dict[tuple, list[str]] = {}
-    for name, tensor in model.state_dict().items():
-        if tensor.numel() > 0:
-            places.setdefault((tensor.data_ptr(), tensor.shape), []).append(name)
+    """The groups of names that stand for one and the same tensor."""
+    kept, places = model.state_dict(), {}
+    named = (model.named_parameters, model.named_buffers)
+    for name, tensor in chain.from_iterable(each(remove_duplicate=False) for each in named):
+        if name in kept:
+            places.setdefault(id(tensor), []).append(name)
     return sorted(names for names in places.values() if len(names) > 1)
 
 

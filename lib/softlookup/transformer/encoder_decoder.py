@@ -270,4 +270,4 @@ def _final_norm(config: TransformerConfig) -> nn.Module:
 def _padding(lengths: Tensor | Sequence[int], ids: Tensor) -> Tensor:
     rule = "there must be one length for each text"
     require(len(lengths) == len(ids), rule, n_lengths=len(lengths), ids=ids)
-    return padding_mask(torch.as_tensor(lengths).cpu(), ids.shape[-1]).to(ids.device)
+    return padding_mask(lengths, ids.shape[-1], device=ids.device)

@@ -68,7 +68,7 @@ def sequence_loss(
         >>> sequence_loss(torch.zeros(2, 3, 4), torch.zeros(2, 3, dtype=torch.long), [3, 1])
         tensor(1.3863)
     """
-    is_real = padding_mask(lengths, targets.shape[-1]).squeeze(-2)
+    is_real = padding_mask(lengths, targets.shape[-1], device=scores.device).squeeze(-2)
     fits = is_real.shape == targets.shape == scores.shape[:-1]
     rule = "scores and targets must have one row per text and one column per step"
     require(fits, rule, scores=scores, targets=targets, n_lengths=len(is_real))

@@ -207,7 +207,9 @@ def translation_loss(
     sources, targets = zip(*pairs, strict=True)
     before, lengths = pad_batch([[bos, *ids] for ids in targets])
     after, _ = pad_batch([[*ids, eos] for ids in targets])
-    return sequence_loss(model(*pad_batch(sources), before, lengths), after, lengths)
+    device = next(model.parameters()).device
+    read, before, after = pad_batch(sources), before.to(device), after.to(device)
+    return sequence_loss(model(read[0].to(device), read[1], before, lengths), after, lengths)
 
 
 def _vocabularies(

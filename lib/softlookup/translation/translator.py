@@ -69,10 +69,10 @@ class Translator:
         ids = self._ids(self.source, sentences=sentences)
         with torch.no_grad():
             if width is None:
-                state = self.model.start(*pad_batch(ids))
+                state = self.model.start(*self._batch(ids))
                 found = greedy(self.model.step, state, bos, eos, max_length)
             else:
-                states = [self.model.start(*pad_batch([text])) for text in ids]
+                states = [self.model.start(*self._batch([text])) for text in ids]
                 options = {"max_length": max_length, "width": width}
                 found = [beam_search(self.model.step, s, bos, eos, **options)[0] for s in states]
         return [self.target.decode(text.ids) for text in found]
@@ -98,13 +98,19 @@ class Translator:
         sizes = {"sources": len(sources), "targets": len(targets)}
         rule = "there must be one target for each source"
         require(len(sources) == len(targets), rule, **sizes)
-        read = pad_batch(self._ids(self.source, sources=sources))
+        read = self._batch(self._ids(self.source, sources=sources))
         (bos,) = self.target.encode([BOS])
         written = [[bos, *ids] for ids in self._ids(self.target, targets=targets)]
+        written = self._batch(written)
         with torch.no_grad():
-            seen = _cross_weights(self.model, layer, lambda: self.model(*read, *pad_batch(written)))
+            seen = _cross_weights(self.model, layer, lambda: self.model(*read, *written))
         pairs = zip(seen, sources, targets, strict=True)
         return [weights[: len(target), : len(source)] for weights, source, target in pairs]
+
+    def _batch(self, ids: list[list[int]]) -> tuple[Tensor, Tensor]:
+        """Filled up to one length, where the model is, and how long each is."""
+        filled, lengths = pad_batch(ids)
+        return filled.to(next(self.model.parameters()).device), lengths
 
     def _ids(self, vocabulary: Vocabulary, **texts: Sequence[Tokens]) -> list[list[int]]:
         require_sentences(**texts)
