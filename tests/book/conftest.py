@@ -122,6 +122,21 @@ def open_figures(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Pag
         assert len(loaded) <= 1  # the page itself
 
 
+POOR_TARGETS = """(selector) => {
+    const targets = [...document.querySelectorAll(selector)].filter((one) => one.checkVisibility());
+    const poor = targets.filter((one) => {
+        const {left, right, width, height} = one.getBoundingClientRect();
+        return width < 24 || height < 24 || left < 0 || right > innerWidth;
+    });
+    return targets.length ? poor.map((one) => one.outerHTML.slice(0, 100)) : ["no such target"];
+}"""
+
+
+def target_faults(page: Page, selector: str) -> list[str]:
+    """What a finger is to hit has at least 24 by 24 pixels, and none beyond the page's edge."""
+    return page.evaluate(POOR_TARGETS, selector)
+
+
 TOUCH_ACTIONS = """(dot) => [...dot.closest(".sl-handle").querySelectorAll("*")]
     .map((part) => getComputedStyle(part).touchAction)"""
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 import regex
-from conftest import DARK, LIGHT
+from conftest import DARK, LIGHT, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.data import messages
@@ -329,12 +329,7 @@ def test_it_is_accessible_and_fits(open_figure, merges, style, width):
         press(page, "Back" if label == "Four scripts" else "Step")
         assert axe_faults(page) == []
         assert scroll_faults(page) == []
-    small = page.evaluate(
-        """() => [...document.querySelectorAll("button, .sl-check, textarea, .bp-slider")]
-             .map((one) => one.getBoundingClientRect())
-             .filter((one) => one.width < 24 || one.height < 24).length"""
-    )
-    assert small == 0
+    assert target_faults(page, "button, .sl-check, textarea, .bp-slider") == []
 
 
 def test_it_works_by_keyboard(open_figure):

@@ -1,7 +1,7 @@
 """The bug hunt, used in Chromium as a reader would."""
 
 import pytest
-from conftest import DARK, LIGHT
+from conftest import DARK, LIGHT, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.exercises.bugs import hunt
@@ -152,12 +152,9 @@ def test_accessible_and_within_the_page(open_figure, dozen, style, width):
     line(page, dozen[0]["wrong"]).click()
     assert axe_faults(page) == []
     assert scroll_faults(page) == []
-    small = page.evaluate(
-        """() => [...document.querySelectorAll("button, .sl-choice")]
-             .map((one) => one.getBoundingClientRect())
-             .filter((one) => one.width < 24 || one.height < 24).length"""
-    )
-    assert small == 0
+    assert target_faults(page, "button:not(.bh-line), .sl-choice") == []
+    lines = page.locator(".bh-line").all()  # a long one scrolls in the box of the code
+    assert min(one.bounding_box()["height"] for one in lines) >= 24
     fields = page.locator("button, input")
     shortcuts = fields.evaluate_all("(all) => all.map((one) => one.dataset.lmSuppressShortcuts)")
     assert set(shortcuts) == {"true"}

@@ -7,7 +7,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, drag_by_finger
+from conftest import DARK, LIGHT, drag_by_finger, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.kernels import (
@@ -365,8 +365,7 @@ def test_accessible_and_within_the_page(open_figure, style, width):
         page.get_by_role("button", name=name).click()
         assert axe_faults(page) == []
         assert scroll_faults(page) == []
-        boxes = [one.bounding_box() for one in page.locator("button, input, .sl-reach").all()]
-        assert min(min(box["width"], box["height"]) for box in boxes) >= 24
+        assert target_faults(page, "button, input, .sl-reach") == []
     assert page.evaluate("document.getAnimations().length") == 0
 
 

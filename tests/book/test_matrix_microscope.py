@@ -8,7 +8,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, drag_by_finger
+from conftest import DARK, LIGHT, drag_by_finger, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention, attention_scores, attention_weights
@@ -491,12 +491,8 @@ def test_accessible_and_within_the_page(open_figure, style, width):
     page.get_by_role("button", name="Hide key the").click()
     assert axe_faults(page) == []
     assert scroll_faults(page) == []
-    small = page.evaluate(
-        """() => [...document.querySelectorAll('.mm :is(button, select, input[type=number], \
-           label.sl-check, input[type=range])')].map((one) => [one.outerHTML.slice(0, 80),
-           one.getBoundingClientRect()]).filter(([_, box]) => box.width < 24 || box.height < 24)"""
-    )
-    assert small == []
+    controls = "button, select, input[type=number], label.sl-check, input[type=range]"
+    assert target_faults(page, controls) == []
 
 
 @pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import DARK, LIGHT
+from conftest import DARK, LIGHT, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.show import ParameterCalculator
@@ -256,9 +256,7 @@ def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width)
     assert axe_faults(page) == []
     assert scroll_faults(page) == []
-    targets = page.locator("button, select, input[type=range], .sl-check, .sl-choice").all()
-    boxes = [target.bounding_box() for target in targets]
-    assert min(min(box["height"], box["width"]) for box in boxes) >= 24
+    assert target_faults(page, "button, select, input[type=range], .sl-check, .sl-choice") == []
 
 
 def test_it_holds_still_when_asked_to(open_figure):

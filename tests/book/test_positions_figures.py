@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT
+from conftest import DARK, LIGHT, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.positions import frequencies, period, shift_rotation, sinusoidal_at
@@ -394,8 +394,7 @@ def test_accessible_and_within_the_page(open_figures, style, width):
         "(one) => one.scrollWidth - one.parentElement.clientWidth"
     )
     assert wide <= 0  # nothing of the table is out of sight
-    boxes = [one.bounding_box() for one in page.locator("input").all()]
-    assert min(min(box["width"], box["height"]) for box in boxes) >= 24
+    assert target_faults(page, "input") == []
     assert page.evaluate("document.getAnimations().length") == 0
     controls = page.locator("input").evaluate_all(
         "(all) => all.map((one) => one.dataset.lmSuppressShortcuts)"

@@ -11,7 +11,7 @@ from itertools import product
 
 import pytest
 import torch
-from conftest import DARK, LIGHT
+from conftest import DARK, LIGHT, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.data import messages, split
@@ -390,12 +390,7 @@ def test_accessible_and_within_the_page(open_figure, style, width):
     page.locator("textarea").fill("BUY VIAGRA, MAKE $1,000 EVERY DAY " + "W" * 300)
     assert axe_faults(page) == []
     assert scroll_faults(page) == []
-    small = page.evaluate(
-        """() => [...document.querySelectorAll("button, .sl-choice, textarea")]
-             .map((one) => one.getBoundingClientRect())
-             .filter((one) => one.width < 24 || one.height < 24).length"""
-    )
-    assert small == 0
+    assert target_faults(page, "button, .sl-choice, textarea") == []
     assert page.evaluate("document.getAnimations().length") == 0
     fields = page.locator("textarea, input")
     shortcuts = fields.evaluate_all("(all) => all.map((one) => one.dataset.lmSuppressShortcuts)")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, drag_by_finger
+from conftest import DARK, LIGHT, drag_by_finger, target_faults
 from site_checks import axe_faults, focus_faults, scroll_faults
 
 from softlookup.attention import attention, attention_scores
@@ -299,8 +299,7 @@ def test_accessible_and_within_the_page(open_figure, style, width):
         assert axe_faults(page) == []
         assert scroll_faults(page) == []
     assert not [fault for fault in focus_faults(page, stops=8) if "sl-handle" in fault]
-    boxes = [one.bounding_box() for one in page.locator("button, input, .sl-reach").all()]
-    assert min(min(box["width"], box["height"]) for box in boxes) >= 24
+    assert target_faults(page, "button, input, .sl-reach") == []
     assert page.evaluate("document.getAnimations().length") == 0
 
 

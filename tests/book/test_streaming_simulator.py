@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT
+from conftest import DARK, LIGHT, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention, attention_weights
@@ -176,8 +176,7 @@ def test_accessible_and_within_the_page(open_figures, head, style, width):
     page = open_figures(figure, ready=".ss-form", style=style, width=width)
     assert axe_faults(page) == []
     assert scroll_faults(page) == []
-    controls = page.locator("input, button").all()
-    assert min(box["height"] for box in (c.bounding_box() for c in controls)) >= 24
+    assert target_faults(page, "input, button") == []
     assert len(figure.html()) < 200_000
 
 

@@ -9,7 +9,7 @@ from itertools import combinations, product
 
 import pytest
 import torch
-from conftest import DARK, LIGHT
+from conftest import DARK, LIGHT, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.counting import (
@@ -464,12 +464,7 @@ def test_it_is_accessible_and_fits(open_figure, style, width):
     assert (wide > room) == (width == 390)
     moved = box.evaluate("(box) => { box.scrollLeft = 50; return box.scrollLeft; }")
     assert (moved > 0) == (width == 390)  # in its own box, not in the one around the figure
-    small = page.evaluate(
-        """() => [...document.querySelectorAll("button, .sl-choice, .sl-check, textarea")]
-             .map((one) => one.getBoundingClientRect())
-             .filter((one) => one.width < 24 || one.height < 24).length"""
-    )
-    assert small == 0
+    assert target_faults(page, "button, .sl-choice, .sl-check, textarea") == []
     assert page.evaluate("document.getAnimations().length") == 0
 
 
