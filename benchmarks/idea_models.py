@@ -23,7 +23,7 @@ from softlookup.recurrence import GRUCell, RNNCell, unroll
 from softlookup.training import Muon, decay_groups, matrices_and_rest, warmup_cosine
 
 BYTES, CONTEXT, D_MODEL, D_STATE, N_HEADS, N_LAYERS = 256, 64, 64, 128, 4, 2
-N_STEPS = 1000
+N_STEPS = 800
 N_BEFORE = 8
 """How many bytes the neural model of a fixed window reads."""
 LETTERS = [chr(byte) for byte in range(BYTES)]
@@ -206,19 +206,19 @@ def ideas() -> list[Idea]:
         options = rows[-1].gpt | (gpt or {})
         rows.append(replace(rows[-1], key=key, says=says, place=place, gpt=options, **changes))
 
-    then("depth", "two blocks", "14_block.ipynb#the-stream", gpt={"n_layers": N_LAYERS}, rate=2e-3)
+    then("depth", "two blocks", "14_block.ipynb#the-stream", gpt={"n_layers": N_LAYERS})
     then("cosine", "warm-up and cosine", "17_training.ipynb#learning-rates", cosine=True, rate=8e-3)
     then("rotary", "rotary positions", "16_positions.ipynb#rotary-positions",
          gpt={"positions": "rotary"})  # fmt: skip
-    then("modern", "RMSNorm, SwiGLU, no biases", "14_block.ipynb#the-block-of-today", gpt=modern)
-    then("muon", "Muon for the matrices", "17_training.ipynb#muon", rate=4e-3,
-         matrix_rate=0.02)  # fmt: skip
+    then("modern", "RMSNorm, SwiGLU, no biases", "14_block.ipynb#the-block-of-today", gpt=modern,
+         rate=4e-3)  # fmt: skip
+    then("muon", "Muon for the matrices", "17_training.ipynb#muon", matrix_rate=0.02)
     then("shared", "one head of keys and values", "18_modern_attention.ipynb#the-size-of-the-cache",
          gpt={"n_kv_heads": 1})  # fmt: skip
     then("near", "attention to the last 16", "18_modern_attention.ipynb#sliding-windows",
          gpt={"window": 16})  # fmt: skip
     then("subwords", "subwords instead of bytes", "06_tokenization.ipynb#byte-pair-encoding",
          vocab_size=1024)  # fmt: skip
-    then("longer", "four times the steps", "17_training.ipynb#the-training-loop",
-         n_steps=4 * N_STEPS)  # fmt: skip
+    then("longer", "eight times the steps", "17_training.ipynb#the-training-loop",
+         n_steps=8 * N_STEPS)  # fmt: skip
     return [*before, *rows]

@@ -4,7 +4,7 @@ The text is the book's own prose; every tenth paragraph is held out, as in chapt
 gives the next byte a probability. ``--rates`` tries the learning rates and the sizes of counting on
 a part of the *training* text; the best of them stand below. What is measured goes into
 ``ideas.json`` at once: a measurement that was broken off goes on where it was, and a whole one is
-made anew.
+made anew. With keys of rows, only these are measured, where they are missing.
 """
 
 import json
@@ -13,7 +13,7 @@ import statistics
 import sys
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -40,8 +40,10 @@ SEEDS = (1, 2, 3)
 RECORD = Path(__file__).with_name("ideas.json")
 PICTURE = Path(__file__).with_name("ideas.html")
 PLAN = {"context": CONTEXT, "batch": BATCH, "steps": N_STEPS, "seeds": list(SEEDS)}
-IDEA_HEADS = ["idea", "bits a byte", "it bought", "CPU seconds", "numbers learned"]
-IDEA_HEADS += ["training, MB", "kept, KB"]
+IDEA_HEADS = ["idea", "bits a byte", "of three seeds", "it bought", "CPU seconds"]
+IDEA_HEADS += ["numbers learned", "training, MB", "kept, bytes"]
+TO = "\N{WORD JOINER}–\N{WORD JOINER}"
+"""A dash at which no line is broken."""
 CAPTION = (
     "Bits a byte of held-out text after each idea, a dot for each seed. Squares, and the dashed "
     "line at the best of them, are counts. Further left is better."
@@ -222,29 +224,28 @@ def write_record(record: dict[str, Any]) -> None:
     RECORD.write_text(text, encoding="utf-8")
 
 
-def measure(most: int | None = None) -> dict[str, Any]:
-    """Every run that the record lacks, or so many at most; all of them where it is whole."""
-    record, parts, n_runs = read_record(), halves(), 0
-    if is_whole(record):
-        record["ideas"] = {}
+def measure(keys: Collection[str] = ()) -> dict[str, Any]:
+    """Every run that the record lacks, or those of some rows; all of them where it is whole."""
+    parts = halves()
+    if is_whole(read_record()) and not keys:
+        RECORD.unlink()
     for seed in SEEDS:
         for idea in ideas():
-            found = record["ideas"].get(idea.key, {})
+            found = read_record()["ideas"].get(idea.key, {})
             if found.get("settings") != idea.settings:
                 found = {"settings": idea.settings, "bits": [], "seconds": []}
-            if len(found["bits"]) >= (1 if idea.rate is None else SEEDS.index(seed) + 1):
+            done = len(found["bits"]) > (0 if idea.rate is None else SEEDS.index(seed))
+            if done or (keys and idea.key not in keys):
                 continue
-            if n_runs == most:
-                return record
-            n_runs += 1
             if "numbers" not in found:
                 found |= sizes(idea, encoded(parts, idea.vocab_size)[0])
             for key, value in zip(("bits", "seconds"), run(idea, parts, seed), strict=True):
-                found[key].append(round(value, 4))
+                found[key].append(round(value, 6))
+            record = read_record()  # another process may have written other rows meanwhile
             record["ideas"][idea.key] = found
             write_record(record)
             print(idea.key, seed, found["bits"][-1], found["seconds"][-1], flush=True)
-    return record
+    return read_record()
 
 
 # the table
@@ -261,15 +262,16 @@ def table_rows(record: dict[str, Any]) -> list[list[str]]:
     for idea in ideas():
         found = record["ideas"][idea.key]
         middle = round(statistics.median(found["bits"]), 3)
-        spread = f" ({min(found['bits']):.3f}–{max(found['bits']):.3f})"
+        ends = f"{min(found['bits']):.3f}{TO}{max(found['bits']):.3f}"
         rows.append([
             f"[{idea.says}]({idea.place})",
-            f"{middle:.3f}" + (spread if len(found["bits"]) > 1 else ""),
+            f"{middle:.3f}",
+            ends if len(found["bits"]) > 1 else "",
             "" if before is None else f"{before - middle:+.3f}",
             in_decimals(statistics.median(found["seconds"])),
             f"{found['numbers']:,}",
             in_decimals(found["training"] / 2**20),
-            in_decimals(found["kept"] / 2**10) if found["kept"] else "0",
+            f"{found['kept']:,}",
         ])  # fmt: skip
         before = middle
     return rows
@@ -333,7 +335,7 @@ def try_rates(names: list[str]) -> None:
         **{key: [{"rate": rate} for rate in (3e-3, 1e-2, 3e-2)]
            for key in ("window", "state", "gates", "head", "places", "heads")},
         **{key: [{"rate": rate} for rate in (2e-3, 4e-3, 8e-3)]
-           for key in ("block", "depth", "cosine")},
+           for key in ("block", "depth", "cosine", "rotary", "modern")},
         "muon": [{"matrix_rate": rate} for rate in (0.01, 0.02, 0.04)],
         "subwords": [{"vocab_size": size} for size in (512, 1024, 2048)],
     }  # fmt: skip
@@ -348,4 +350,4 @@ if __name__ == "__main__":
     if "--rates" in sys.argv[1:]:
         try_rates(sys.argv[2:])
     else:
-        measure(int(sys.argv[1]) if sys.argv[1:] else None)
+        measure(sys.argv[1:])

@@ -17,6 +17,7 @@ import torch
 from attention import AGAINST_HEADS, GROWTH_HEADS, against_rows, growth_rows
 from efficient import TILES_HEADS, WINDOW_HEADS, tiles_rows, window_rows
 from generation import GENERATION_HEADS, generation_rows
+from ideas import IDEA_HEADS, idea_rows
 from ngram import NGRAM_HEADS, ngram_rows
 from one_head import ONE_HEAD_HEADS, one_head_rows
 from recipes import LEDGER_HEADS, RECIPE_HEADS, ledger_rows, recipe_rows
@@ -42,6 +43,7 @@ SECTIONS: dict[str, tuple[list[str], Rows]] = {
     "tiles": (TILES_HEADS, tiles_rows),
     "recipes": (RECIPE_HEADS, recipe_rows),
     "ledger": (LEDGER_HEADS, ledger_rows),
+    "ideas": (IDEA_HEADS, idea_rows),
 }
 """The sections of the page: the heads of a table, and what measures its rows."""
 
