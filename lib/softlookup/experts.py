@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_float, require_int
+from softlookup.checks import require, require_dtype, require_float, require_int
 from softlookup.feedforward import FeedForward, GatedFeedForward
 from softlookup.ops import softmax
 
@@ -195,5 +195,4 @@ def _visits(experts: Tensor, n_experts: int) -> Tensor:
 def _check_rows(x: Tensor, layer: nn.Linear) -> None:
     rule = f"x must have rows of length {layer.in_features}"
     require(x.ndim >= 1 and x.shape[-1] == layer.in_features, rule, x=x)
-    rule = f"x must have the layer's dtype {layer.weight.dtype}"
-    require(x.dtype == layer.weight.dtype, rule, dtype=x.dtype)
+    require_dtype(layer.weight.dtype, x=x)
