@@ -163,6 +163,11 @@ class KeyValueCache:
         return len(self.positions)
 
     @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        return self.positions.device
+
+    @property
     def n_slots(self) -> int:
         """How many tokens of each text it holds, filler included."""
         return self.positions.shape[-1]

@@ -434,12 +434,9 @@ def _first_tokens(state: Any, bos: FirstTokens, eos: int | None, max_length: int
 
 def _device(state: Any) -> torch.device | None:
     """Where a state is; None for one that is nowhere."""
-    if isinstance(state, Tensor):
-        return state.device
-    if hasattr(state, "rows"):
-        return state.positions.device
-    found = [_device(part) for part in state] if isinstance(state, tuple) else []
-    return next((device for device in found if device is not None), None)
+    if isinstance(state, tuple):
+        return next((found for part in state if (found := _device(part)) is not None), None)
+    return getattr(state, "device", None)
 
 
 def _check_filters(

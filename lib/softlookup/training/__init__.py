@@ -1,6 +1,14 @@
-"""Training a model: rates, groups, Muon, gradients, the loop, and checkpoints that resume."""
+"""Training a model: rates, groups, Muon, gradients, the loop, checkpoints, many processes."""
 
 from softlookup.training.checkpoints import load_checkpoint, save_checkpoint
+from softlookup.training.distributed import (
+    bytes_sent,
+    distribute,
+    join,
+    resume,
+    share_of,
+    shared_loss,
+)
 from softlookup.training.gradients import accumulate, clip_gradients
 from softlookup.training.groups import decay_groups, matrices_and_rest
 from softlookup.training.loop import train_model
@@ -12,13 +20,19 @@ __all__ = [
     "QUICK",
     "Muon",
     "accumulate",
+    "bytes_sent",
     "clip_gradients",
     "decay_groups",
+    "distribute",
     "inverse_sqrt",
+    "join",
     "load_checkpoint",
     "matrices_and_rest",
     "orthogonalize",
+    "resume",
     "save_checkpoint",
+    "share_of",
+    "shared_loss",
     "train_model",
     "warmup_cosine",
     "warmup_stable_decay",

@@ -9,6 +9,7 @@ from typing import Any
 
 import safetensors
 import torch
+import torch.distributed as dist
 from safetensors.torch import save
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -21,6 +22,7 @@ from softlookup.training.optimizer_states import (
     _restored,
     _tensors_of,
 )
+from softlookup.training.shards import _cut_like, _whole
 
 FORMAT = "softlookup.training"
 VERSION = "1"
@@ -37,7 +39,8 @@ def save_checkpoint(
     """Write model, optimisers, step and sources of chance to a file; nothing is pickled.
 
     The file is written beside its place and moved there when it is whole, so a reader finds the
-    old file or the new one, never a part.
+    old file or the new one, never a part. Where many processes train one model, all of them must
+    call this, and the first one writes: the same file as if it were alone.
 
     Args:
         path: The file. One that exists is replaced.
@@ -68,8 +71,12 @@ def save_checkpoint(
     about = {"step": step, "tied": _tied(model), "names": sorted(tensors)}
     about["optimizers"] = [_description(optimizer, model) for optimizer in _listed(optimizers)]
     metadata = {"format": FORMAT, "version": VERSION, "checkpoint": json.dumps(about)}
-    copies = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
-    replace_file(path, save(copies, metadata))
+    whole = {name: _whole(tensor.detach()) for name, tensor in tensors.items()}
+    if not (dist.is_initialized() and dist.get_rank() > 0):
+        copies = {name: tensor.cpu().clone().contiguous() for name, tensor in whole.items()}
+        replace_file(path, save(copies, metadata))
+    if dist.is_initialized():
+        dist.barrier()  # so that each finds the file
 
 
 def load_checkpoint(
@@ -113,7 +120,7 @@ def load_checkpoint(
     chance = None if generators is None else _chance(generators, found)
     with torch.no_grad():
         for name, tensor in model.state_dict().items():
-            tensor.copy_(found[f"model.{name}"])
+            tensor.copy_(_cut_like(found[f"model.{name}"], tensor))
     if states is not None:
         for optimizer, state in zip(_listed(optimizers), states, strict=True):
             optimizer.load_state_dict(state)

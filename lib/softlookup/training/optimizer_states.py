@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from softlookup.checks import require
+from softlookup.training.shards import _cut_like
 
 
 def _tensors_of(optimizer: Optimizer, model: nn.Module) -> dict[str, Tensor]:
@@ -43,7 +44,8 @@ def _restored(
         rule = "what the optimiser remembers must fit its parameter"
         fits = name in number and tensor.shape in ((), shapes[name].shape)
         require(fits, rule, name=full_name, kept=tensor, parameter=shapes.get(name))
-        state.setdefault(number[name], {})[key] = tensor
+        part = _cut_like(tensor, shapes[name]) if tensor.ndim else tensor
+        state.setdefault(number[name], {})[key] = part
     for name, key, value in saved["plain"]:
         state.setdefault(number[name], {})[key] = value
     groups, first = [], 0

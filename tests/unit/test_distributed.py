@@ -1,0 +1,164 @@
+"""Two processes train as one does: DDP and FSDP2 under torchrun, on the CPU, with gloo."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import distributed_worker as worker
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+from torch.testing import assert_close
+
+from softlookup import training
+from softlookup.capstone import train_capstone
+from softlookup.training import distributed
+
+KINDS = worker.KINDS
+many = pytest.mark.skipif(
+    bool(os.environ.get("SOFTLOOKUP_TYPECHECK")),
+    reason="the processes that are started run without the type checks",
+)
+
+
+def torchrun(*arguments, restarts=0):
+    """Two processes that meet on a free port of this machine; what they wrote if they fail."""
+    launch = ["--standalone", "--nproc-per-node=2", f"--max-restarts={restarts}"]
+    command = [sys.executable, "-m", "torch.distributed.run", *launch, worker.__file__]
+    loopback = {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
+    settings = {**os.environ, "OMP_NUM_THREADS": "1", **loopback}
+    run = subprocess.Popen(
+        [*command, *map(str, arguments)],
+        env=settings, text=True, stderr=subprocess.PIPE, start_new_session=True)  # fmt: skip
+    try:
+        _, told = run.communicate(timeout=300)
+    finally:
+        if run.poll() is None:
+            os.killpg(run.pid, signal.SIGKILL)  # the workers too
+    return run.returncode, told
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """One process: its folder, and its losses."""
+    folder = tmp_path_factory.mktemp("alone")
+    options = {"n_steps": worker.N_STEPS, "every": worker.EVERY, "device": "cpu"}
+    losses = train_capstone(folder / "capstone", **options, dtype=torch.float64)
+    train_capstone(folder / "float32", **options)
+    return folder, losses, worker.train_on_ragged_batches(folder / "ragged", "ddp")
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory):
+    """Two processes, once with each kind."""
+    folder = tmp_path_factory.mktemp("together")
+    code, told = torchrun("agree", folder)
+    assert code == 0, told[-3000:]
+    return folder
+
+
+def assert_same_run(ours: Path, theirs: Path, **tolerance):
+    """Weights, optimisers' memory and generators."""
+    found, expected = load_file(ours), load_file(theirs)
+    assert found.keys() == expected.keys()
+    assert_close(found, expected, **tolerance)
+
+
+@many
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_after_twenty_steps_are_those_of_one_process(kind, alone, together):
+    assert_same_run(together / kind, alone[0] / "capstone", rtol=0, atol=1e-12)
+
+
+@many
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_single_precision_too(kind, alone, together):
+    found, expected = load_file(together / f"{kind}-float32"), load_file(alone[0] / "float32")
+    for name, weight in expected.items():
+        if name.startswith("model."):
+            assert_close(found[name], weight, rtol=0, atol=1e-4, msg=name)
+
+
+@many
+@pytest.mark.parametrize("kind", KINDS)
+def test_ragged_batches_count_tokens_and_not_rows(kind, alone, together):
+    assert_same_run(together / f"{kind}-ragged", alone[0] / "ragged", rtol=0, atol=1e-10)
+
+
+@many
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_saved_and_loaded_is_saved_alike(kind, together):
+    path = together / f"{kind}-ragged"
+    assert_same_run(path, path.with_suffix(".again"), rtol=0, atol=0)
+
+
+@many
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_process_is_told_the_loss_of_the_whole_batch(kind, alone, together):
+    _, losses, ragged = alone
+    for rank in (0, 1):
+        told = torch.load(together / f"{kind}-losses-{rank}", weights_only=True)
+        assert_close(told["capstone"], losses, rtol=0, atol=1e-12)
+        assert_close(told["ragged"], ragged, rtol=0, atol=1e-10)
+
+
+@many
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_killed_process_costs_no_more_than_one_interval(kind, together, tmp_path):
+    code, told = torchrun(kind, tmp_path, restarts=1)
+    assert code == 0, told[-3000:]
+    lives = [
+        [*map(int, (tmp_path / f"{kind}-steps-1-{life}").read_text().split())] for life in "01"
+    ]
+    assert lives[0] == [*range(1, worker.KILLED_AT + 1)]
+    assert lives[1] == [*range(11, worker.N_STEPS + 1)]
+    assert worker.KILLED_AT - (lives[1][0] - 1) <= worker.EVERY
+    assert_same_run(tmp_path / kind, together / kind, rtol=0, atol=0)
+
+
+# one process, and numbers
+
+
+def test_without_torchrun_a_process_is_alone():
+    with training.join("cpu") as place:
+        assert place == distributed.Place(0, 1, torch.device("cpu"))
+        layer = nn.Linear(2, 3)
+        assert all(training.distribute(layer, kind) is layer for kind in KINDS)
+        loss = training.shared_loss(lambda layer, x: layer(x).mean(), count=lambda x: -1)
+        assert loss(layer, torch.ones(5, 2)) == layer(torch.ones(5, 2)).mean()
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3, 7])
+def test_the_shares_are_the_batch(world_size):
+    batch = torch.arange(5)
+    shares = [training.share_of(batch, rank, world_size) for rank in range(world_size)]
+    assert sorted(torch.cat(shares).tolist()) == batch.tolist()
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3, 5])
+def test_bytes_by_hand(world_size):
+    """A ring: at each of its p - 1 turns a process sends one of p pieces on."""
+    pieces, sent = 60 // world_size, 0
+    for _ in range(world_size - 1):
+        sent += pieces
+    assert training.bytes_sent(60, world_size, "ddp") == 2 * sent
+    assert training.bytes_sent(60, world_size, "fsdp") == 3 * sent
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match=r"kind must be one of 'ddp', 'fsdp'; got kind='dp'"):
+        training.distribute(nn.Linear(2, 3), "dp")
+    with pytest.raises(ValueError, match=r"kind must be one of 'ddp', 'fsdp'; got kind='dp'"):
+        training.bytes_sent(8, 2, "dp")
+    with pytest.raises(ValueError, match=r"n_bytes must be an integer of at least 0; got"):
+        training.bytes_sent(-1, 2, "ddp")
+    with pytest.raises(ValueError, match=r"world_size must be an integer of at least 1; got"):
+        training.bytes_sent(8, 0, "ddp")
+    with pytest.raises(ValueError, match=r"rank must be less than world_size; got rank=2"):
+        training.share_of([1, 2, 3], 2, 2)
+    with pytest.raises(ValueError, match=r"every must be an integer of at least 1; got every=0"):
+        train_capstone("nowhere", every=0)
