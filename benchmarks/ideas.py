@@ -253,7 +253,7 @@ def measure(keys: Collection[str] = ()) -> dict[str, Any]:
 
 def in_decimals(value: float) -> str:
     """Three digits, and no fewer than those before the point."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:#.3g}"
 
 
 def table_rows(record: dict[str, Any]) -> list[list[str]]:
@@ -337,7 +337,6 @@ def try_rates(names: list[str]) -> None:
         **{key: [{"rate": rate} for rate in (2e-3, 4e-3, 8e-3)]
            for key in ("block", "depth", "cosine", "rotary", "modern")},
         "muon": [{"matrix_rate": rate} for rate in (0.01, 0.02, 0.04)],
-        "subwords": [{"vocab_size": size} for size in (512, 1024, 2048)],
     }  # fmt: skip
     for key in names or grids:
         for changes in grids[key]:
