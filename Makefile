@@ -1,4 +1,4 @@
-# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make corpus · make clean
+# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make corpus · make address · make clean
 PYTHON ?= python3
 BIN := .venv/bin
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
@@ -57,6 +57,10 @@ corpus: .venv/installed
 
 serve: book
 	$(BIN)/python -m http.server --directory _build/html --bind 127.0.0.1 8000
+
+# Sets the repository's address everywhere: make address URL=https://github.com/OWNER/NAME
+address:
+	@$(PYTHON) _ext/address.py "$(URL)"
 
 clean:
 	rm -rf _build .jupyter_cache .executed .venv lib/*.egg-info
