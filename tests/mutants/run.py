@@ -2,11 +2,10 @@
 
 The bugs stand in mutants.json: the file, the text to find in it (once), what replaces it, and why
 somebody might write that. A mutant is tried on the tests that import its module, or on those that
-its "kill" selects; a test that fails kills it.
+its "kill" selects; a test that fails kills it, if it passes without the bug.
 
 Some were seen in public projects: their "bug" is the number of a class in classes.json. With
-`--bugs` these alone are tried, twice: on the tests, and on the exercises whose checks depend on the
-module. Each class is written to bugs.json with the tests that killed it.
+`--bugs` these alone are tried, and each class is written to bugs.json with the test that killed it.
 """
 
 import json
@@ -20,8 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-import grimp
-
 ROOT = Path(__file__).resolve().parents[2]
 MUTANTS = Path(__file__).with_name("mutants.json")
 CLASSES = Path(__file__).with_name("classes.json")
@@ -29,11 +26,10 @@ RESULT = Path(__file__).with_name("bugs.json")
 
 
 class Outcome(NamedTuple):
-    """What became of a mutant: why it lives, or None; the test and the exercise that killed it."""
+    """What became of a mutant: why it lives, or None, and the test that killed it."""
 
     lives: str | None
     killer: str | None = None
-    exercise: str | None = None
 
 
 def tests_of(file: str) -> list[str]:
@@ -50,15 +46,6 @@ def tests_of(file: str) -> list[str]:
     return [str(p) for p in sorted(found, key=lambda p: (order.index(p.parent.name), p.name))]
 
 
-def exercises_of(file: str) -> list[str]:
-    """The tests of the exercises whose checks use the module in ``file``, however indirectly."""
-    module = ".".join(Path(file).with_suffix("").parts[1:]).removesuffix(".__init__")
-    users = grimp.build_graph("softlookup").find_downstream_modules(module)
-    pages = {user.rpartition(".")[2] for user in users if ".exercises." in user}
-    found = (ROOT / "tests" / "book" / f"test_exercises_{page}.py" for page in sorted(pages))
-    return [str(path) for path in found if path.is_file()]
-
-
 def run_tests(tests: list[str], mutant: dict | None) -> tuple[int, str | None]:
     """Run tests on a copy of the library, with one bug or none: exit status, first failure."""
     with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +59,7 @@ def run_tests(tests: list[str], mutant: dict | None) -> tuple[int, str | None]:
             command += ["-k", mutant["kill"]] if "kill" in mutant else []
         environment = {**os.environ, "PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"}
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
         return done.returncode, failed and failed[1]
 
 
@@ -90,16 +77,6 @@ def outcome(mutant: dict) -> Outcome:
     return Outcome("all tests pass" if status == 0 else "the tests did not run")
 
 
-def outcome_of_class(mutant: dict) -> Outcome:
-    """The same for a bug of a class, which an exercise that uses the module should notice, too."""
-    found = outcome(mutant)
-    exercises = exercises_of(mutant["file"])
-    if found.lives or not exercises:
-        return found
-    everything = {key: value for key, value in mutant.items() if key != "kill"}
-    return found._replace(exercise=run_tests(exercises, everything)[1])
-
-
 def table(mutants: list[dict], outcomes: list[Outcome]) -> list[dict]:
     """For each class of bugs: where it was seen, and its mutants with the tests that killed them.
 
@@ -110,8 +87,7 @@ def table(mutants: list[dict], outcomes: list[Outcome]) -> list[dict]:
     return [
         one | {
             "mutants": [
-                {"file": mutant["file"], "why": mutant["why"],
-                 "killer": found.killer, "exercise": found.exercise}
+                {"file": mutant["file"], "why": mutant["why"], "killer": found.killer}
                 for mutant, found in tried if mutant.get("bug") == one["bug"]
             ]
         }
@@ -137,19 +113,17 @@ def main() -> None:
     words = [word for word in words if word != "--bugs"]
     chosen = [m for m in mutants if all(word in m["file"] + m["why"] for word in words)]
     chosen = [m for m in chosen if "bug" in m] if of_classes else chosen
-    print(f"First the tests without any bug, then {len(chosen)} mutants.", flush=True)
-    files = sorted({mutant["file"] for mutant in chosen})
-    tests = sorted({test for file in files for test in tests_of(file)})
-    if tests and run_tests(tests, None)[0] != 0:
-        sys.exit("The tests fail without any bug planted: nothing can be told from them.")
+    print(f"{len(chosen)} mutants.", flush=True)
     with ThreadPoolExecutor(2) as pool:
         verdicts, outcomes = [], []
-        judge = outcome_of_class if of_classes else outcome
-        for mutant, found in zip(chosen, pool.map(judge, chosen), strict=True):
+        for mutant, found in zip(chosen, pool.map(outcome, chosen), strict=True):
             word = "LIVES" if found.lives else "killed"
             print(f"{word}  {mutant['file']}: {mutant['why']}", flush=True)
             outcomes.append(found)
             verdicts += [f"{mutant['file']}: {mutant['why']}: {found.lives}"] if found.lives else []
+    killers = sorted({found.killer for found in outcomes if found.killer})
+    if killers and run_tests(killers, None)[0] != 0:
+        sys.exit("A test that killed a mutant fails without it, too: nothing can be told from it.")
     if of_classes and not words:
         verdicts += report(table(chosen, outcomes))
     if verdicts:
