@@ -11,7 +11,7 @@ import yaml
 import address
 
 ROOT = Path(__file__).resolve().parents[2]
-NEW = "https://github.com/anna-b/attention.book"
+NEW = "https://github.com/nobody-0/another.book"
 
 
 @pytest.fixture
