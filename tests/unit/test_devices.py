@@ -14,23 +14,17 @@ from softlookup import (
     analysis,
     attention,
     cache,
-    decoding,
     efficient,
     embeddings,
     experts,
     kernels,
-    linear,
-    masks,
     multihead,
     normalization,
-    objectives,
     ops,
     patches,
     positions,
-    precision,
     quantization,
     recurrence,
-    seq2seq,
     training,
     translation,
 )
@@ -38,11 +32,24 @@ from softlookup.additive import AdditiveAttention, MultiplicativeAttention
 from softlookup.bert import BERT, BERTConfig
 from softlookup.blocks import DecoderBlock, EncoderBlock
 from softlookup.bptt import bptt
+from softlookup.decoding import beam_search, greedy, sample
 from softlookup.feedforward import FeedForward, GatedFeedForward
 from softlookup.gpt import GPT, GPTConfig
 from softlookup.graph import GraphAttention
+from softlookup.linear import fit_logistic, fit_softmax
+from softlookup.masks import block_mask, causal_mask, padding_mask
 from softlookup.neural_lm import FeedForwardLM, RecurrentLM, train_lm
+from softlookup.objectives import (
+    mask_tokens,
+    masked_loss,
+    next_token_log_probabilities,
+    next_token_loss,
+    random_pieces,
+    smoothed_cross_entropy,
+    smoothed_targets,
+)
 from softlookup.projection import principal_components, procrustes
+from softlookup.seq2seq import Decoder, Encoder, Seq2Seq
 from softlookup.transformer import Transformer, TransformerConfig
 from softlookup.vit import ViT, ViTConfig
 
@@ -65,7 +72,7 @@ X, Y, Q, K, V = (
     drawn(2, 3, 7, 6),
 )
 IDS = torch.randint(11, (2, 5), generator=seeded())
-MASK = masks.causal_mask(5)
+MASK = causal_mask(5)
 WORDS = ["a", "b", "c"]
 TEXTS = [["a", "b"], ["c", "a", "b"]]
 TODAY = {"positions": "rotary", "norm": "rms", "qk_norm": True, "activation": "relu2"}
@@ -96,7 +103,7 @@ def transformer(**options):
 def pair(reads=True):
     torch.manual_seed(1)
     reader = AdditiveAttention(4, 9, 3) if reads else None
-    return seq2seq.Seq2Seq(seq2seq.Encoder(11, 5, 4), seq2seq.Decoder(11, 5, 4, reader))
+    return Seq2Seq(Encoder(11, 5, 4), Decoder(11, 5, 4, reader))
 
 
 def made(kind, *sizes, **options):
@@ -112,28 +119,28 @@ def sampled(on, model, **filters):
     model = on(model)
     start = model.start(on(IDS[:, :-1]))
     options = {"max_length": 4, "generator": seeded(), **filters}
-    return hypotheses(decoding.sample(model.step, start, IDS[:, -1].tolist(), 0, **options))
+    return hypotheses(sample(model.step, start, IDS[:, -1].tolist(), 0, **options))
 
 
 def searched(on, model):
     model = on(model)
     start = model.start(on(IDS[:1]), [5])
-    found = decoding.beam_search(model.step, start, 1, 2, 4, width=3)
-    return hypotheses(found), hypotheses(decoding.greedy(model.step, start, 1, None, 3))
+    found = beam_search(model.step, start, 1, 2, 4, width=3)
+    return hypotheses(found), hypotheses(greedy(model.step, start, 1, None, 3))
 
 
 def from_nothing(on, model):
     model = on(model)
-    return hypotheses(decoding.greedy(model.step, model.new_cache(), 1, None, 3))
+    return hypotheses(greedy(model.step, model.new_cache(), 1, None, 3))
 
 
 def trained(on, model, optimizer, **options):
     """A few steps, with batches that are drawn on the CPU."""
     model = on(model)
-    pieces = objectives.random_pieces(on(IDS.flatten()), 4, 3, generator=seeded())
+    pieces = random_pieces(on(IDS.flatten()), 4, 3, generator=seeded())
 
     def loss_of_batch(model, ids):
-        return objectives.next_token_loss(model(ids), ids)
+        return next_token_loss(model(ids), ids)
 
     options = {"n_steps": 3, "clip": 0.5, **options}
     losses = training.train_model(
@@ -178,8 +185,8 @@ def patched(on):
 
 def masked(on):
     generator, options = seeded(), {"mask_id": 0, "vocab_size": 11, "share": 0.5}
-    gaps = objectives.mask_tokens(on(IDS), **options, lengths=[5, 3], generator=generator)
-    return tuple(gaps), objectives.masked_loss(on(drawn(2, 5, 11)), gaps.targets, gaps.chosen)
+    gaps = mask_tokens(on(IDS), **options, lengths=[5, 3], generator=generator)
+    return tuple(gaps), masked_loss(on(drawn(2, 5, 11)), gaps.targets, gaps.chosen)
 
 
 def translated(on, model):
@@ -197,10 +204,8 @@ CALLS = {
     "one_hot": lambda on: embeddings.one_hot(on(IDS), 11),
     "lookup": lambda on: embeddings.lookup(on(drawn(11, 3)), on(IDS)),
     "nearest": lambda on: embeddings.nearest(on(X[0, 0]), on(X[0]), 2, exclude=[1]),
-    "logistic": lambda on: linear.fit_logistic(
-        on(X[0]), on(torch.tensor([0, 1, 1, 0, 1])), n_steps=20
-    ),
-    "softmax_regression": lambda on: linear.fit_softmax(
+    "logistic": lambda on: fit_logistic(on(X[0]), on(torch.tensor([0, 1, 1, 0, 1])), n_steps=20),
+    "softmax_regression": lambda on: fit_softmax(
         on(X[0]), on(torch.tensor([0, 1, 2, 0, 1])), n_steps=20
     ),
     "principal_components": lambda on: tuple(principal_components(on(X[0]), 2)),
@@ -232,8 +237,8 @@ CALLS = {
         on(X), on(torch.arange(2, 7))
     ),
     "LearnedPositions": lambda on: on(made(positions.LearnedPositions, 11, 3))(on(IDS)),
-    "padding_mask": lambda on: masks.padding_mask(on(torch.tensor([5, 3])), 5),
-    "block_mask": lambda on: masks.block_mask(on(IDS)),
+    "padding_mask": lambda on: padding_mask(on(torch.tensor([5, 3])), 5),
+    "block_mask": lambda on: block_mask(on(IDS)),
     "window_attention": lambda on: efficient.window_attention(on(Q), on(Q), on(Q), 2),
     "tiled_attention": lambda on: efficient.tiled_attention(
         on(Q), on(Q), on(Q), tile=2, causal=True
@@ -273,16 +278,14 @@ CALLS = {
     "write_from_nothing": lambda on: from_nothing(on, gpt()),
     "beam_Transformer": lambda on: searched(on, transformer()),
     "beam_Seq2Seq": lambda on: searched(on, pair()),
-    "next_token_loss": lambda on: objectives.next_token_loss(on(drawn(2, 5, 11)), on(IDS)),
-    "next_token_lengths": lambda on: objectives.next_token_loss(
-        on(drawn(2, 5, 11)), on(IDS), [5, 3]
-    ),
-    "log_probabilities": lambda on: objectives.next_token_log_probabilities(
+    "next_token_loss": lambda on: next_token_loss(on(drawn(2, 5, 11)), on(IDS)),
+    "next_token_lengths": lambda on: next_token_loss(on(drawn(2, 5, 11)), on(IDS), [5, 3]),
+    "log_probabilities": lambda on: next_token_log_probabilities(
         on(gpt()), on(IDS.flatten()), 4, stride=2
     ),
     "mask_tokens": masked,
-    "smoothed": lambda on: objectives.smoothed_cross_entropy(on(drawn(2, 5, 11)), on(IDS), 0.1),
-    "smoothed_targets": lambda on: objectives.smoothed_targets(on(IDS), 11, 0.1),
+    "smoothed": lambda on: smoothed_cross_entropy(on(drawn(2, 5, 11)), on(IDS), 0.1),
+    "smoothed_targets": lambda on: smoothed_targets(on(IDS), 11, 0.1),
     "train_adam": lambda on: trained(
         on, gpt(), lambda model: torch.optim.AdamW(training.decay_groups(model, 0.1))
     ),
@@ -326,7 +329,7 @@ IN_FLOAT64 = ("sinusoidal_at", "Rotary", "GPT_today", "log_probabilities", "Recu
 @pytest.mark.parametrize("name", CALLS)
 def test_nothing_stays_on_the_cpu_and_nothing_needs_float64(name, monkeypatch):
     """Stricter than any GPU: as CUDA, and as MPS, which has no float64."""
-    monkeypatch.setattr(precision, "WITHOUT_FLOAT64", {AWAY.type})
+    monkeypatch.setattr("softlookup.precision.WITHOUT_FLOAT64", {AWAY.type})
     compare(CALLS[name], torch.float64)
 
 
@@ -341,7 +344,7 @@ def test_a_checkpoint_goes_from_one_device_to_the_other_and_back(tie, tmp_path):
     with second_device() as away:
         model, other, last = (gpt(tie=tie), gpt(tie=tie).to(away), gpt(tie=tie))
         adam, again, end = (torch.optim.AdamW(m.parameters()) for m in (model, other, last))
-        objectives.next_token_loss(model(IDS), IDS).backward()
+        next_token_loss(model(IDS), IDS).backward()
         adam.step()
         training.save_checkpoint(path, model, optimizers=adam, step=1)
         assert training.load_checkpoint(path, other, optimizers=again) == 1
