@@ -90,7 +90,8 @@ def train_capstone(
             if after_step is not None:
                 after_step(step, loss)
 
-        down = {"n_warmup": min(10, n_steps // 2), "n_decay": max(1, n_steps // 2)}
+        n_decay = max(1, int(0.6 * n_steps))
+        down = {"n_warmup": min(10, n_steps - n_decay), "n_decay": n_decay}
         return train_model(
             together,
             shared_loss(_next_loss),

@@ -277,6 +277,7 @@ CALLS = {
     "sample_sinks": lambda on: sampled(on, gpt(**TODAY, window=3, n_sinks=1)),
     "write_from_nothing": lambda on: from_nothing(on, gpt()),
     "beam_Transformer": lambda on: searched(on, transformer()),
+    "beam_summary": lambda on: searched(on, pair(reads=False)),
     "beam_Seq2Seq": lambda on: searched(on, pair()),
     "next_token_loss": lambda on: next_token_loss(on(drawn(2, 5, 11)), on(IDS)),
     "next_token_lengths": lambda on: next_token_loss(on(drawn(2, 5, 11)), on(IDS), [5, 3]),

@@ -261,7 +261,8 @@ def bytes_sent(n_bytes: int, world_size: int, kind: str) -> float:
         kind: "ddp" or "fsdp".
 
     Returns:
-        $2\frac{p-1}{p}B$ or $3\frac{p-1}{p}B$.
+        $2\frac{p-1}{p}B$ or $3\frac{p-1}{p}B$; a little less for FSDP, which keeps the weights
+        outside of all blocks for the way back.
 
     Raises:
         ValueError: A number is out of range, or ``kind`` is unknown.
