@@ -69,6 +69,15 @@ def agree(folder):
         torch.save({"capstone": losses, "ragged": ragged}, folder / name)
 
 
+def disagree(folder):
+    """Process 1 looks in the wrong place; what each is told."""
+    rank, model = os.environ["RANK"], GPT(GPTConfig(7, 11, 6, 2, 1)).double()
+    try:
+        resume(folder / ("ddp-ragged" if rank == "0" else "nowhere"), model)
+    except ValueError as error:
+        (folder / f"told-{rank}").write_text(str(error))
+
+
 def die(folder, kind):
     """In its first life, process 1 is killed between two checkpoints."""
     life, rank = os.environ["TORCHELASTIC_RESTART_COUNT"], os.environ["RANK"]
@@ -88,4 +97,8 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     task, folder = sys.argv[1], Path(sys.argv[2])
     with join("cpu"):
-        agree(folder) if task == "agree" else die(folder, task)
+        if task == "agree":
+            agree(folder)
+            disagree(folder)
+        else:
+            die(folder, task)
