@@ -267,7 +267,7 @@ def table_rows(record: dict[str, Any]) -> list[list[str]]:
             f"[{idea.says}]({idea.place})",
             f"{middle:.3f}",
             ends if len(found["bits"]) > 1 else "",
-            "" if before is None else f"{before - middle:+.3f}",
+            "" if before is None else f"{before - middle:+.3f}".replace("-", "−"),
             in_decimals(statistics.median(found["seconds"])),
             f"{found['numbers']:,}",
             in_decimals(found["training"] / 2**20),

@@ -50,7 +50,7 @@ def test_the_page_shows_what_was_measured():
 
 def test_what_an_idea_bought_is_the_difference_of_the_medians_shown():
     shown = [round(1000 * float(row[1])) for row in ROWS]
-    bought = [round(1000 * float(row[3])) for row in ROWS[1:]]
+    bought = [round(1000 * float(row[3].replace("−", "-"))) for row in ROWS[1:]]
     assert ROWS[0][3] == ""
     assert bought == [before - after for before, after in pairwise(shown)]
     for row, idea in zip(ROWS, ideas(), strict=True):
