@@ -162,8 +162,16 @@ def _joined(links: list[nodes.Node]) -> list[nodes.Node]:
     return parts[:-1]
 
 
+def literal(name: str) -> nodes.literal:
+    """A dotted name as code, which may break after a dot, a slash or an underline."""
+    code = nodes.literal("")
+    for part in re.findall(r"[^._/]*[._/]*", name):
+        code += [nodes.Text(part), nodes.raw("", "<wbr>", format="html")] if part else []
+    return code
+
+
 def _literals(words) -> list[nodes.Node]:
-    return _joined([nodes.literal("", word) for word in words])
+    return _joined([literal(word) for word in words])
 
 
 def _words(test: str) -> str:

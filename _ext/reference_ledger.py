@@ -171,7 +171,7 @@ class ReferenceLedger(Directive):
 
     def _name(self, name: str) -> list[nodes.Node]:
         """The name in its module, as a link to the section that teaches it, if there is one."""
-        literal = nodes.literal("", name.split(".", 1)[1])
+        literal = lecture_map.literal(name.split(".", 1)[1])
         place = re.search(r"Chapter: ([\w-]+)#([\w-]+)", public_names()[name])
         files = {path.stem[3:]: path.stem for path in lecture_map.chapter_files().values()}
         if not place or place[1] not in files:
@@ -197,7 +197,7 @@ class KnownBugs(Directive):
             [
                 _text(f"{bug['bug']}. {bug['title']}"),
                 _text(bug["seen"]),
-                [nodes.literal("", bug["file"].removeprefix("lib/softlookup/"))],
+                [lecture_map.literal(bug["file"].removeprefix("lib/softlookup/"))],
                 _text(bug["why"]),
                 _text(_words(bug["killer"] or "")),
             ]
@@ -223,8 +223,8 @@ def _peer(peer: str) -> list[nodes.Node]:
     if peer in KINDS:
         return _text(peer)
     if peer.startswith("through "):
-        return [nodes.Text("through "), nodes.literal("", peer.removeprefix("through "))]
-    return [nodes.literal("", peer)]
+        return [nodes.Text("through "), lecture_map.literal(peer.removeprefix("through "))]
+    return [lecture_map.literal(peer)]
 
 
 def _tests(tests: dict[str, list[str]]) -> list[nodes.Node]:
