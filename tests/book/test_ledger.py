@@ -5,6 +5,7 @@ import inspect
 import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -326,3 +327,15 @@ def test_the_page_shows_every_name_and_the_filter_chooses(browser, site):
     page.get_by_label("Show the lines with").fill("")
     assert all(row.is_visible() for row in rows.all()[:50])
     page.close()
+
+
+def test_each_class_of_bugs_has_mutants_and_a_test_that_killed_each():
+    mutants = json.loads((FOLDER.parent / "mutants" / "mutants.json").read_text(encoding="utf-8"))
+    classes = json.loads(ledger.BUGS.read_text(encoding="utf-8"))
+    assert [one["bug"] for one in classes] == list(range(1, 43))
+    for one in classes:
+        listed = [(m["file"], m["why"]) for m in mutants if m.get("bug") == one["bug"]]
+        assert [(m["file"], m["why"]) for m in one["mutants"]] == listed != []
+        for mutant in one["mutants"]:
+            file, name = re.match(r"([^:]+)::(\w+)", mutant["killer"]).groups()
+            assert f"def {name}(" in (ledger.ROOT / file).read_text(encoding="utf-8")

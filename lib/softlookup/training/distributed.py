@@ -164,9 +164,9 @@ def shared_loss(
 ) -> Callable[[nn.Module, Any], Tensor]:
     r"""The loss of one large batch, each process computing its share of it.
 
-    All processes draw the same batch, from generators with one seed. Process $r$ has $n_r$ of its
+    All processes draw the same batch, from generators with one seed. Process $i$ has $n_i$ of its
     $n$ tokens. DDP and FSDP take the mean of the $p$ gradients, which would be the gradient of
-    another loss where the shares differ; so each loss is multiplied by $p\,n_r/n$ first.
+    another loss where the shares differ; so each loss is multiplied by $p\,n_i/n$ first.
 
     Args:
         loss_of_batch: From the model and a batch to the mean loss of its real tokens, as
