@@ -39,7 +39,7 @@ def train_capstone(
     path: str | os.PathLike,
     *,
     kind: str = "ddp",
-    n_steps: int = 300,
+    n_steps: int = 250,
     every: int = 50,
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
@@ -121,7 +121,7 @@ def _main() -> None:
     parser = argparse.ArgumentParser(description="Train chapter 17's GPT of letters.")
     parser.add_argument("path", help="where the checkpoint is kept")
     parser.add_argument("--kind", choices=KINDS, default="ddp")
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=250)
     parser.add_argument("--every", type=int, default=50, help="steps from checkpoint to checkpoint")
     chosen = parser.parse_args()
     first = int(os.environ.get("RANK", 0)) == 0
