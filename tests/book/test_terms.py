@@ -45,7 +45,7 @@ ALSO = {
     "stop words": ["stop word"],
     "top-k sampling": ["top-k"],
     "top-p sampling": ["top-p"],
-    "Zipf's law": ["Zipf"],
+    "Zipf’s law": ["Zipf"],
 }
 # Phrases in which a word of the glossary is no term: there it means something else.
 OTHERWISE = {
