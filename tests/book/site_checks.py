@@ -16,7 +16,7 @@ AXE_OPTIONS = {
     "resultTypes": ["violations"],
     "preload": False,  # axe would fetch the style sheets, which a file:// page may not do
 }
-ALIKE = 3  # so many words of code of each kind and place are looked at
+ALIKE = 3  # so many words of code, and rows, of each kind and place are looked at
 LOCAL = ("file:", "data:", "blob:", "about:")
 COMPRESSED = {".woff", ".woff2", ".png", ".jpg", ".ico"}
 NAMELESS_FIGURES = """() => {
@@ -61,6 +61,11 @@ THIN_OUT = """(alike) => {
     if (seen.get(kind) > alike && word.id === '') word.replaceWith(...word.childNodes);
   });
   document.querySelectorAll('.highlight pre').forEach((code) => code.normalize());
+  document.querySelectorAll('table:is(.ledger, .lecture-map) tbody tr').forEach((row) => {
+    const kind = `${row.closest('table').className}, ${row.cells.length} cells`;
+    seen.set(kind, (seen.get(kind) ?? 0) + 1);
+    if (seen.get(kind) > alike) row.remove();
+  });
   document.querySelectorAll('.sl-picture svg[role="img"] > g').forEach((g) => g.remove());
 }"""
 
@@ -104,9 +109,9 @@ def open_page(page: Page, path: Path, query: str = "") -> None:
 
 
 def thin_out(page: Page) -> None:
-    """Leave a few words of each colour in the code, the others plain; no strokes in still pictures.
+    """Leave a few words of each colour in the code, a few rows of the long tables, no strokes.
 
-    A chapter has thousands of both; axe needs a minute to find the same again and again. A picture
+    A page has thousands of each; axe needs a minute to find the same again and again. A picture
     speaks by its name alone to a reader who hears the page.
     """
     page.evaluate(THIN_OUT, ALIKE)
