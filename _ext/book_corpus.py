@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
-import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.colon_fence import colon_fence_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.myst_role import myst_role_plugin
+
+import execute
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "lib" / "softlookup" / "data" / "book.txt"
@@ -38,14 +39,6 @@ SENTENCE = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[\"“‘(]*[A-Z0-9])")
 STARTS_AND_ENDS = re.compile(r"[\"“‘(]*[A-Z0-9].*[.!?][\"”’)*]*")
 OPTION = re.compile(r"^:[\w-]+:.*$", re.MULTILINE)
 ROLE_TARGET = re.compile(r"\s*<[^<>]*>$")
-
-
-def pages() -> list[Path]:
-    """The pages of the book in the order of its table of contents."""
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    files = [page["file"] for part in toc["parts"] for page in part["chapters"]]
-    paths = (ROOT / name for name in [toc["root"], *files])
-    return [next(path.parent.glob(f"{path.name}.*")) for path in paths]
 
 
 def paragraphs(page: Path) -> Iterator[str]:
@@ -101,7 +94,7 @@ def whole_sentences(paragraph: str) -> str:
 
 def corpus() -> str:
     """The text of all pages, a paragraph a line, each paragraph once."""
-    lines = dict.fromkeys(line for page in pages() for line in paragraphs(page))
+    lines = dict.fromkeys(line for page in execute.pages() for line in paragraphs(page))
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -28,8 +28,8 @@ CACHE = ROOT / ".jupyter_cache"
 STAGE = ROOT / ".executed"  # nbmake passes over every path that holds "_build"
 
 
-def chapters() -> list[Path]:
-    """The notebooks of the book, in the order of its table of contents."""
+def pages() -> list[Path]:
+    """All pages of the book, the front page first, in the order of its table of contents."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 
     def files(entry):
@@ -42,9 +42,14 @@ def chapters() -> list[Path]:
             for value in entry:
                 yield from files(value)
 
-    paths = (ROOT / name for name in files(toc))
-    notebooks = (path if path.suffix else path.with_suffix(".ipynb") for path in paths)
-    return [path for path in notebooks if path.suffix == ".ipynb" and path.exists()]
+    names = [toc["root"], *files(toc)]
+    paths = (ROOT / f"{name}{suffix}" for name in names for suffix in ("", ".ipynb", ".md"))
+    return [path for path in paths if path.is_file()]
+
+
+def chapters() -> list[Path]:
+    """The notebooks of the book."""
+    return [page for page in pages() if page.suffix == ".ipynb"]
 
 
 def fingerprint() -> str:
