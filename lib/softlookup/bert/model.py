@@ -11,7 +11,7 @@ from softlookup.bert.configuration import BERTConfig
 from softlookup.blocks import EncoderBlock
 from softlookup.checks import require, require_choice, require_int
 from softlookup.feedforward import ACTIVATIONS
-from softlookup.masks import padding_mask
+from softlookup.masks import _padding
 from softlookup.normalization import LayerNorm
 from softlookup.positions import LearnedPositions
 
@@ -187,12 +187,6 @@ class BERT(nn.Module):
                 nn.init.normal_(module.weight, std=INITIAL_STD)
             if isinstance(module, nn.Linear):
                 nn.init.zeros_(module.bias)
-
-
-def _padding(lengths: Tensor | Sequence[int], ids: Tensor) -> Tensor:
-    rule = "there must be one length for each text"
-    require(len(lengths) == len(ids), rule, n_lengths=len(lengths), ids=ids)
-    return padding_mask(lengths, ids.shape[-1], device=ids.device)
 
 
 def _require_ids(size: int, **values: Tensor) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from softlookup.blocks import DecoderBlock, EncoderBlock, make_norm
 from softlookup.cache import KeyValueCache
 from softlookup.checks import require, require_ids
-from softlookup.masks import causal_mask, padding_mask
+from softlookup.masks import _padding, causal_mask
 from softlookup.ops import without_unread
 from softlookup.positions import sinusoidal
 from softlookup.transformer.configuration import TransformerConfig
@@ -28,6 +28,7 @@ class Encoded(NamedTuple):
     Chapter: transformer#the-encoder
 
     Example:
+        >>> from softlookup.masks import padding_mask
         >>> Encoded(torch.zeros(2, 3, 4), padding_mask([3, 1], 3)).mask.shape
         torch.Size([2, 1, 3])
     """
@@ -265,9 +266,3 @@ def _final_norm(config: TransformerConfig) -> nn.Module:
     if not config.ends_with_norm:
         return nn.Identity()
     return make_norm(config.norm, config.d_model, eps=config.eps, bias=config.bias)
-
-
-def _padding(lengths: Tensor | Sequence[int], ids: Tensor) -> Tensor:
-    rule = "there must be one length for each text"
-    require(len(lengths) == len(ids), rule, n_lengths=len(lengths), ids=ids)
-    return padding_mask(lengths, ids.shape[-1], device=ids.device)
