@@ -27,7 +27,7 @@ from torch.nn.functional import cross_entropy
 
 from softlookup.cost import peak_memory
 from softlookup.data import book_prose
-from softlookup.data.prose import SHA256
+from softlookup.data.prose import SHA256, _tenth_out
 from softlookup.gpt import GPT
 from softlookup.language_model import bits_per_byte
 from softlookup.ngram import AddK, KneserNey, NGramModel
@@ -72,9 +72,8 @@ def halves(*, tuning: bool = False) -> tuple[str, str]:
     """What is learned from and what is held out; for tuning, both are parts of the former."""
     lines = book_prose().splitlines()
     if tuning:
-        lines = [line for i, line in enumerate(lines) if i % 10]
-    learn, held = [line for i, line in enumerate(lines) if i % 10], lines[::10]
-    return tuple("".join(f"{line}\n" for line in part) for part in (learn, held))
+        lines, _ = _tenth_out(lines)
+    return tuple("".join(f"{line}\n" for line in part) for part in _tenth_out(lines))
 
 
 def encoded(parts: tuple[str, str], vocab_size: int) -> list[Text]:

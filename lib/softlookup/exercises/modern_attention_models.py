@@ -11,6 +11,7 @@ from softlookup.attention import attention_scores
 from softlookup.cache import KeyValueCache
 from softlookup.checks import require_int
 from softlookup.data import book_prose
+from softlookup.data.prose import _tenth_out
 from softlookup.gpt import GPT, GPTConfig
 from softlookup.masks import causal_mask
 from softlookup.positions import Rotary
@@ -155,10 +156,10 @@ def train_prose_gpt(
     """
     prose = book_prose()
     known = {letter: k for k, letter in enumerate(sorted(set(prose)), start=1)}
-    parts = [[], []]
-    for i, paragraph in enumerate(prose.splitlines()):
-        parts[i % 10 == 0] += [known[letter] for letter in paragraph + "\n"]
-    seen, held_out = map(torch.tensor, parts)
+    seen, held_out = (
+        torch.tensor([known[letter] for paragraph in part for letter in paragraph + "\n"])
+        for part in _tenth_out(prose.splitlines())
+    )
 
     def drawn(n_texts: int, n: int, part: Tensor) -> Tensor:
         starts = torch.randint(len(part) - n, (n_texts, 1), generator=generator)
