@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from softlookup.masks import (
+    _padding,
     block_mask,
     causal_mask,
     dilated_mask,
@@ -172,6 +173,14 @@ def test_global_mask_refuses_positions_outside():
         global_mask(3, [0, 3])
     with pytest.raises(ValueError, match="integer of at least 0; got position=-1"):
         global_mask(3, [-1])
+
+
+@pytest.mark.parametrize("lengths", [[2], [1, 3, 2]])
+def test_a_batch_of_ids_has_one_length_for_each_text(lengths):
+    ids = torch.zeros(2, 3, dtype=torch.int64)
+    assert torch.equal(_padding([1, 3], ids), padding_mask([1, 3], n=3))
+    with pytest.raises(ValueError, match=f"one length for each text; got n_lengths={len(lengths)}"):
+        _padding(lengths, ids)
 
 
 def test_padding_mask_refuses_lengths_outside():
