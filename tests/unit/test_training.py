@@ -409,6 +409,30 @@ def test_the_model_learns_in_training_mode_and_comes_back_in_its_own(mode):
     assert model.training == model.block.training == mode
 
 
+@pytest.mark.parametrize("n_parts", [1, 2])
+def test_products_are_rounded_where_asked_and_weights_are_not(n_parts):
+    layer, x = nn.Linear(5, 7, bias=False), torch.rand(3, 5)
+    rounded = x.bfloat16() @ layer.weight.detach().bfloat16().mT
+    means = []
+
+    def loss_of_batch(layer, x):
+        means.append(layer(x))
+        return means[-1].float().mean()
+
+    options = {"n_steps": 1, "dtype": torch.bfloat16, "n_parts": n_parts, "count": len}
+    train_model(layer, loss_of_batch, [x] * n_parts, optimizers=sgd(layer), **options)
+    assert len(means) == n_parts
+    assert_close(means, [rounded] * n_parts)
+    assert not torch.equal(means[0].float(), x @ layer.weight.mT)
+    assert layer.weight.dtype == layer.weight.grad.dtype == torch.float32
+
+
+def test_float16_is_refused_without_a_scaler():
+    layer = line()
+    with pytest.raises(ValueError, match="got dtype=torch.float16"):
+        train_model(layer, pull, [1.0], optimizers=sgd(layer), n_steps=1, dtype=torch.float16)
+
+
 def test_the_loop_is_silent_unless_asked(capsys):
     layer = line()
     train_model(layer, pull, [8.0] * 5, optimizers=sgd(layer), n_steps=5)

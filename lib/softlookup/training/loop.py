@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -23,6 +24,7 @@ def train_model(
     clip: float | None = None,
     n_parts: int = 1,
     count: Callable[[Any], int] | None = None,
+    dtype: torch.dtype | None = None,
     n_done: int = 0,
     after_step: Callable[[int, float], None] | None = None,
     progress: int = 0,
@@ -43,6 +45,8 @@ def train_model(
         clip: The largest norm of the gradient; see ``clip_gradients``. None: never clipped.
         n_parts: How many batches one step reads, as parts of a larger one; see ``accumulate``.
         count: How many real tokens a batch has; needed where ``n_parts`` is above 1.
+        dtype: What products of matrices are rounded to on the way to the loss: ``torch.bfloat16``.
+            The weights, and what the optimiser remembers, keep their own. None: no rounding.
         n_done: How many steps were taken before: what ``load_checkpoint`` returns.
         after_step: Called with the number of the step and its loss, to evaluate or to save.
         progress: How many lines to print in all, each with the mean loss since the line before;
@@ -52,8 +56,9 @@ def train_model(
         The loss of each step that was taken, from before the step.
 
     Raises:
-        ValueError: A number is out of range, ``count`` is missing, the batches end too early, or
-            the loss or, with ``clip``, the gradient is not finite. Then the step is not taken.
+        ValueError: A number is out of range, ``dtype`` is not bfloat16, ``count`` is missing, the
+            batches end too early, or the loss or, with ``clip``, the gradient is not finite. Then
+            the step is not taken.
 
     Source: lecture 004, "Training Transformers". Chapter: training#the-training-loop.
 
@@ -69,6 +74,7 @@ def train_model(
     """
     optimizers = [optimizers] if isinstance(optimizers, Optimizer) else list(optimizers)
     _check_numbers(n_steps, n_done, n_parts, count, progress)
+    rounded = loss_of_batch if dtype is None else _rounded(loss_of_batch, dtype)
     losses, batches, was_training = [], iter(batches), model.training
     shown = {n_done + round((n_steps - n_done) * (i + 1) / progress) for i in range(progress)}
     model.train()
@@ -76,7 +82,7 @@ def train_model(
         for step in range(n_done + 1, n_steps + 1):
             _set_rates(optimizers, 1.0 if schedule is None else schedule(step))
             model.zero_grad()
-            loss = _backward(model, loss_of_batch, _next(batches, n_parts, step), count)
+            loss = _backward(model, rounded, _next(batches, n_parts, step), count)
             require(math.isfinite(loss), "the loss must be finite", step=step, loss=loss)
             if clip is not None:
                 clip_gradients(model, clip)
@@ -89,6 +95,22 @@ def train_model(
     finally:
         model.train(was_training)
     return losses
+
+
+def _rounded(
+    loss_of_batch: Callable[[nn.Module, Any], Tensor], dtype: torch.dtype
+) -> Callable[[nn.Module, Any], Tensor]:
+    """The same loss, with products of matrices in ``dtype``.
+
+    float16 is refused: its smallest numbers lose small gradients unless the loss is scaled up.
+    """
+    require(dtype is torch.bfloat16, "dtype must be torch.bfloat16 or None", dtype=dtype)
+
+    def loss(model: nn.Module, batch: Any) -> Tensor:
+        with torch.autocast(next(model.parameters()).device.type, dtype=dtype):
+            return loss_of_batch(model, batch)
+
+    return loss
 
 
 def _backward(
