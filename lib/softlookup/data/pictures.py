@@ -2,7 +2,6 @@
 
 import torch
 from jaxtyping import Bool, Float
-from sklearn.datasets import load_digits
 from torch import Tensor
 
 from softlookup.checks import require, require_int
@@ -79,6 +78,8 @@ def captioned_digits(
         >>> captions[0], lies[0].item(), pictures.shape
         (['here', 'you', 'see', 'one'], True, torch.Size([360, 1, 8, 8]))
     """
+    from sklearn.datasets import load_digits  # slow to import, and rarely needed
+
     digits = load_digits()
     pictures, drawn = torch.tensor(digits.images) / 16, torch.tensor(digits.target)
     pictures, drawn = pictures[drawn < 2].unsqueeze(1), drawn[drawn < 2]
