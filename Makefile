@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
+PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal
 export OMP_NUM_THREADS := 1
 
 .PHONY: book test lint units chapters site again bench mutants bugs ledger corpus serve address clean
@@ -23,8 +24,8 @@ lint: .venv/installed
 # Twice: as they are, then with every annotated shape of the library checked at run time; there
 # without the finite differences, which repeat one call thousands of times.
 units: .venv/installed
-	$(BIN)/pytest -n 2 -q tests --ignore tests/book --doctest-modules lib/softlookup
-	SOFTLOOKUP_TYPECHECK=1 $(BIN)/pytest -n 2 -q tests --ignore tests/book --ignore tests/gradient
+	$(PYTEST) tests --ignore tests/book --doctest-modules lib/softlookup
+	SOFTLOOKUP_TYPECHECK=1 $(PYTEST) tests --ignore tests/book --ignore tests/gradient
 
 chapters: .venv/installed
 	$(BIN)/python _ext/execute.py --all
@@ -32,7 +33,7 @@ chapters: .venv/installed
 site: .venv/installed
 	@echo "Building the site; a warning is an error."
 	$(BUILD) --all
-	$(BIN)/pytest -n 2 -q tests/book
+	$(PYTEST) tests/book
 
 again: .venv/installed
 	$(BIN)/python _ext/execute.py --again
