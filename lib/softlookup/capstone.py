@@ -8,7 +8,7 @@ Killed and started again, it goes on from the last checkpoint.
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,7 @@ from softlookup.data.prose import _tenth_out
 from softlookup.gpt import GPT, GPTConfig
 from softlookup.language_model import known_words
 from softlookup.objectives import next_token_loss, random_pieces
+from softlookup.tiers import TIERS, choose_tier
 from softlookup.training import (
     Muon,
     distribute,
@@ -35,15 +36,25 @@ from softlookup.training.distributed import KINDS
 TODAY = {"positions": "rotary", "norm": "rms", "qk_norm": True, "activation": "relu2",
          "bias": False, "tie": False}  # fmt: skip
 
+SIZES: Mapping[str, Mapping[str, int]] = {
+    "cpu": {"n_steps": 250, "d_model": 64, "n_heads": 4, "n_layers": 2,
+            "n_context": 64, "batch_size": 16},
+    "gpu": {"n_steps": 1000, "d_model": 192, "n_heads": 6, "n_layers": 4,
+            "n_context": 128, "batch_size": 32},
+    "big": {"n_steps": 2000, "d_model": 384, "n_heads": 6, "n_layers": 6,
+            "n_context": 128, "batch_size": 64},
+}  # fmt: skip
+"""How large the run is in each tier; chapter 17 takes its sizes from here."""
+
 
 def train_capstone(
     path: str | os.PathLike,
     *,
     kind: str = "ddp",
-    n_steps: int = 250,
+    tier: str | None = None,
+    n_steps: int | None = None,
     every: int = 50,
     dtype: torch.dtype = torch.float32,
-    device: torch.device | str | None = None,
     after_step: Callable[[int, float], None] | None = None,
 ) -> list[float]:
     """Train the GPT of letters: under ``torchrun`` all processes together, otherwise alone.
@@ -51,19 +62,21 @@ def train_capstone(
     Args:
         path: Where its checkpoint is kept. If there is one, it goes on from there.
         kind: As in ``distribute``: "ddp" or "fsdp".
-        n_steps: The number of the last step.
+        tier: Its sizes, and what it computes on, as in ``choose_tier``. With CUDA each process has
+            the GPU that ``torchrun`` assigns to it.
+        n_steps: The number of the last step; that of ``SIZES`` if left out.
         every: After how many steps a checkpoint is written. One is written at the end too.
         dtype: That of the weights.
-        device: As in ``join``.
         after_step: Called with the number of each step and its loss, when it may be saved.
 
     Returns:
         The loss of each step that was taken: in every process that of the whole batch.
 
     Raises:
-        ValueError: A number is out of range, ``kind`` is unknown, or the checkpoint does not fit.
+        ValueError: A number is out of range, ``kind`` is unknown, the machine cannot run the tier,
+            or the checkpoint does not fit.
 
-    Source: Li et al. 2020; Zhao et al. 2023. Chapter: training#a-gpt-on-real-prose.
+    Source: Li et al. 2020; Zhao et al. 2023. Chapter: larger_machines#many-processes.
 
     Example:
         >>> train_capstone("nowhere", kind="dp")
@@ -71,11 +84,15 @@ def train_capstone(
         ValueError: kind must be one of 'ddp', 'fsdp'; got kind='dp'
     """
     require_choice(KINDS, kind=kind)
+    chosen = choose_tier(tier)
+    sizes = SIZES[chosen.name]
+    n_steps = sizes["n_steps"] if n_steps is None else n_steps
     require_int(1, n_steps=n_steps, every=every)
     stream, n_letters = _letters()
-    with join(device) as place:
+    with join(None if chosen.device.type == "cuda" else chosen.device) as place:
         torch.manual_seed(17)
-        model = GPT(GPTConfig(n_letters, 64, d_model=64, n_heads=4, n_layers=2, **TODAY))
+        shape = {name: sizes[name] for name in ("d_model", "n_heads", "n_layers")}
+        model = GPT(GPTConfig(n_letters, sizes["n_context"], **shape, **TODAY))
         model = model.to(place.device, dtype)
         together = distribute(model, kind)
         matrices, rest = matrices_and_rest(model)
@@ -91,15 +108,17 @@ def train_capstone(
             if after_step is not None:
                 after_step(step, loss)
 
+        drawn = stream.to(place.device), sizes["n_context"], sizes["batch_size"]
         n_decay = max(1, int(0.6 * n_steps))
         down = {"n_warmup": min(10, n_steps - n_decay), "n_decay": n_decay}
         return train_model(
             together,
             shared_loss(_next_loss),
-            random_pieces(stream.to(place.device), 64, 16, generator=chance),
+            random_pieces(*drawn, generator=chance),
             optimizers=optimizers,
             n_steps=n_steps,
             n_done=n_done,
+            dtype=chosen.dtype,
             schedule=lambda step: warmup_stable_decay(step, n_steps=n_steps, **down),
             after_step=save,
         )
@@ -122,17 +141,18 @@ def _main() -> None:
     parser = argparse.ArgumentParser(description="Train chapter 17's GPT of letters.")
     parser.add_argument("path", help="where the checkpoint is kept")
     parser.add_argument("--kind", choices=KINDS, default="ddp")
-    parser.add_argument("--steps", type=int, default=250)
+    parser.add_argument("--tier", choices=TIERS, help="how large; what fits, if left out")
+    parser.add_argument("--steps", type=int, help="the last step; the tier's if left out")
     parser.add_argument("--every", type=int, default=50, help="steps from checkpoint to checkpoint")
     chosen = parser.parse_args()
     first = int(os.environ.get("RANK", 0)) == 0
 
     def tell(step: int, loss: float) -> None:
         if first and step % chosen.every == 0:
-            print(f"step {step} of {chosen.steps}: loss {loss:.3f}", flush=True)
+            print(f"step {step}: loss {loss:.3f}", flush=True)
 
-    options = {"kind": chosen.kind, "n_steps": chosen.steps, "every": chosen.every}
-    train_capstone(chosen.path, **options, after_step=tell)
+    options = {"kind": chosen.kind, "tier": chosen.tier, "every": chosen.every}
+    train_capstone(chosen.path, **options, n_steps=chosen.steps, after_step=tell)
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def train_on_ragged_batches(path, kind):
 
 def agree(folder):
     for kind in KINDS:
-        options = {"kind": kind, "n_steps": N_STEPS, "every": EVERY, "device": "cpu"}
+        options = {"kind": kind, "n_steps": N_STEPS, "every": EVERY, "tier": "cpu"}
         losses = train_capstone(folder / kind, **options, dtype=torch.float64)
         train_capstone(folder / f"{kind}-float32", **options)
         ragged = train_on_ragged_batches(folder / f"{kind}-ragged", kind)
@@ -88,7 +88,7 @@ def die(folder, kind):
         if (step, rank, life) == (KILLED_AT, "1", "0"):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    options = {"kind": kind, "n_steps": N_STEPS, "every": EVERY, "device": "cpu"}
+    options = {"kind": kind, "n_steps": N_STEPS, "every": EVERY, "tier": "cpu"}
     train_capstone(folder / kind, **options, dtype=torch.float64, after_step=after_step)
 
 

@@ -45,7 +45,7 @@ def torchrun(*arguments, restarts=0):
 def alone(tmp_path_factory):
     """One process: its folder, and its losses."""
     folder = tmp_path_factory.mktemp("alone")
-    options = {"n_steps": worker.N_STEPS, "every": worker.EVERY, "device": "cpu"}
+    options = {"n_steps": worker.N_STEPS, "every": worker.EVERY, "tier": "cpu"}
     losses = train_capstone(folder / "capstone", **options, dtype=torch.float64)
     train_capstone(folder / "float32", **options)
     return folder, losses, worker.train_on_ragged_batches(folder / "ragged", "ddp")
