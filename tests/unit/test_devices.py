@@ -194,6 +194,38 @@ def translated(on, model):
     return translation.translation_loss(model, [([3, 1, 6], [5]), ([2], [8, 9])], 1, 2)
 
 
+TRAINERS = {
+    "recurrent": (translation.train_translator, {"d_hidden": 6, "d_attention": 3}),
+    "without attention": (translation.train_translator, {"d_hidden": 6, "attention": "none"}),
+    "Transformer": (translation.train_transformer, {"n_heads": 2, "d_ff": 7, "dropout": 0.1}),
+}
+
+
+@pytest.mark.parametrize("name", TRAINERS)
+def test_a_translator_learns_where_it_is_told_and_comes_back(name, monkeypatch):
+    train, sizes = TRAINERS[name]
+    pairs = [(["un", "roi"], ["a", "king"]), (["un", "bon", "ami"], ["a", "good", "friend"])]
+    learned_on, loss = [], translation.training.translation_loss
+
+    def watched(model, *rest):
+        learned_on.extend(parameter.device for parameter in model.parameters())
+        return loss(model, *rest)
+
+    monkeypatch.setattr(translation.training, "translation_loss", watched)
+    options = {"d_model": 4, "n_steps": 5, **sizes}
+    expected = train(pairs, generator=seeded(), **options)
+    assert set(learned_on) == {torch.device("cpu")}
+    learned_on.clear()
+    with second_device(torch.float64) as away:
+        found = train(pairs, generator=seeded(), device=away, **options)
+    assert set(learned_on) == {away}
+    parameters, others = list(found.model.parameters()), list(expected.model.parameters())
+    assert not any(isinstance(parameter, Away) for parameter in parameters)
+    torch.testing.assert_close(parameters, others)
+    sources = [source for source, _ in pairs]
+    assert found.translate(sources) == expected.translate(sources)
+
+
 CALLS = {
     "softmax": lambda on: ops.softmax(on(X)),
     "masked_softmax": lambda on: ops.masked_softmax(on(drawn(2, 5, 5)), on(MASK)),
@@ -387,11 +419,11 @@ def test_the_second_device_can_lack_float64():
 
 
 def test_no_device_is_named_in_the_library():
-    """The caller chooses; Apple's device stands in one place, for what it lacks."""
+    """The caller chooses, with the tiers; Apple's device also stands where it lacks something."""
     texts = {path: path.read_text(encoding="utf-8") for path in LIBRARY.rglob("*.py")}
     named = re.compile(r"""\.cuda\(|\.to\(["']|device=["']|["'](cuda|mps)["']""")
     found = {path.name for path, text in texts.items() if named.search(text)}
-    assert found <= {"precision.py", "distributed.py"}
+    assert found <= {"precision.py", "distributed.py", "tiers.py"}
 
 
 def compare(call, *lacking):

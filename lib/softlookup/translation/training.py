@@ -34,6 +34,7 @@ def train_translator(
     n_steps: int = 600,
     batch_size: int = 32,
     learning_rate: float = 0.008,
+    device: torch.device | str | None = None,
 ) -> Translator:
     """Train a recurrent translator on pairs of sentences with Adam, the words before being given.
 
@@ -50,9 +51,10 @@ def train_translator(
         n_steps: How many batches.
         batch_size: How many pairs at a time; all, if there are fewer.
         learning_rate: The largest step size.
+        device: What the model learns on. None: the CPU.
 
     Returns:
-        The translator.
+        The translator, on the CPU.
 
     Raises:
         ValueError: There is no pair or an empty sentence, ``attention`` is unknown, or a number is
@@ -77,7 +79,7 @@ def train_translator(
         return model
 
     plan = {"n_steps": n_steps, "batch_size": batch_size, "learning_rate": learning_rate}
-    return _train(pairs, build, generator, n_warmup=20, **plan)
+    return _train(pairs, build, generator, n_warmup=20, device=device, **plan)
 
 
 def train_transformer(
@@ -95,6 +97,7 @@ def train_transformer(
     n_warmup: int = 50,
     batch_size: int = 32,
     learning_rate: float = 0.004,
+    device: torch.device | str | None = None,
 ) -> Translator:
     """Train a Transformer on pairs of sentences, as ``train_translator`` does a recurrent model.
 
@@ -114,9 +117,10 @@ def train_transformer(
         n_warmup: Over how many of them the learning rate rises.
         batch_size: How many pairs at a time; all, if there are fewer.
         learning_rate: The largest step size.
+        device: What the model learns on. None: the CPU.
 
     Returns:
-        The translator; no dropout any more.
+        The translator, on the CPU; no dropout any more.
 
     Raises:
         ValueError: There is no pair or an empty sentence, a word is not in ``vocabulary``, or a
@@ -141,7 +145,8 @@ def train_transformer(
         return Transformer(config)
 
     plan = {"n_steps": n_steps, "batch_size": batch_size, "learning_rate": learning_rate}
-    return _train(pairs, build, generator, n_warmup=n_warmup, vocabulary=vocabulary, **plan)
+    plan |= {"n_warmup": n_warmup, "vocabulary": vocabulary, "device": device}
+    return _train(pairs, build, generator, **plan)
 
 
 def _train(
@@ -153,6 +158,7 @@ def _train(
     n_warmup: int,
     batch_size: int,
     learning_rate: float,
+    device: torch.device | str | None,
     vocabulary: Sequence[str] | None = None,
 ) -> Translator:
     """The loop for every model: from (size of source, size of target) to a trained translator."""
@@ -163,8 +169,9 @@ def _train(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch.randint(2**62, (1,), generator=generator).item())
         translator = Translator(source, target, build(len(source), len(target)))
-        model = translator.model.train()
-        optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), fused=True)
+        model = translator.model.train().to(device or "cpu")
+        fused = next(model.parameters()).is_cpu or None  # elsewhere as PyTorch sees fit
+        optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), fused=fused)
         batches = batches_of_pairs(coded, batch_size, generator)
         for step, batch in zip(range(n_steps), batches, strict=False):
             share = min((step + 1) / n_warmup, 1 - step / n_steps)
@@ -173,7 +180,7 @@ def _train(
             translation_loss(model, batch, bos, eos).backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
-    model.eval()
+    model.eval().cpu()
     return translator
 
 
