@@ -1,20 +1,34 @@
 """transformers' own GPT-2 and BERT, small and randomly initialised, read by our loaders."""
 
+import hashlib
 import json
+import random
+import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 import transformers
 from safetensors.torch import save_file
-from tokenizers import ByteLevelBPETokenizer
+from tokenizers import BertWordPieceTokenizer, ByteLevelBPETokenizer
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
 from torch.testing import assert_close
 
 from softlookup.bert import BERTConfig
-from softlookup.data import book_prose
+from softlookup.data import SOURCES, book_prose, load_pretrained, weights
 from softlookup.decoding import greedy
 from softlookup.gpt import GPTConfig
-from softlookup.pretrained import GPT2Tokenizer, load_bert, load_gpt2
+from softlookup.pretrained import (
+    BERTTokenizer,
+    GPT2Tokenizer,
+    fill_gap,
+    load_bert,
+    load_gpt2,
+    write_on,
+)
+from softlookup.pretrained.bert_tokenizer import bert_words
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 LENGTHS = [11, 4, 7]
@@ -183,24 +197,97 @@ def test_bert_in_float64_with_the_head_of_pretraining(generator, ids):
         assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_the_first_names_of_gain_and_shift(generator, ids, tmp_path):
-    """Checkpoints of 2018 say gamma and beta."""
-    theirs = bert(generator)
+def published_bert(model):
+    """The tensors of a BertForPreTraining under the names that the published file has for them."""
     old = {
         name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
             "LayerNorm.bias", "LayerNorm.beta"
         ): tensor.clone()
-        for name, tensor in theirs.state_dict().items()
+        for name, tensor in model.state_dict().items()
+        if "decoder" not in name and "_ids" not in name
     }
-    assert any(name.endswith("gamma") for name in old)
-    save_file(old, tmp_path / "model.safetensors")
+    assert sum(name.endswith(("gamma", "beta")) for name in old) == 2 * (2 + 2 * 3)
+    assert len(old) == 14 + 16 * 3  # with twelve layers, 206
+    return old
+
+
+def test_the_names_of_the_published_bert(generator, ids, tmp_path):
+    """It says gamma and beta, has the layers of next-sentence prediction, and each table once."""
+    theirs = bert(generator, transformers.BertForPreTraining)
+    save_file(published_bert(theirs), tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text(json.dumps(theirs.config.to_dict()))
     ours = load_bert(tmp_path)
     with torch.no_grad():
-        assert_close(ours.mlm_scores(ours(ids)), theirs(ids).logits, **CLOSE)
+        assert_close(ours.mlm_scores(ours(ids)), theirs(ids).prediction_logits, **CLOSE)
 
 
-# the tokenizer
+# by name
+
+
+@pytest.fixture
+def by_name(monkeypatch, tmp_path):
+    """Let files of our own be the published ones of a model."""
+
+    def settle(name, config, **files):
+        monkeypatch.setenv("SOFTLOOKUP_DATA", str(tmp_path))
+        source, known = SOURCES[name], {}
+        for key, file in source.files.items():
+            content = Path(files[key]).read_bytes()
+            (tmp_path / file.name).write_bytes(content)
+            known[key] = replace(file, sha256=hashlib.sha256(content).hexdigest())
+        monkeypatch.setattr(weights, "SOURCES", {name: replace(source, files=known)})
+        monkeypatch.setattr(weights, "CONFIGS", {name: config})
+
+    return settle
+
+
+def test_gpt2_by_name(generator, tmp_path, trained, files, by_name):
+    sizes = GPT2 | {"vocab_size": 500}
+    config = transformers.GPT2Config(**sizes, bos_token_id=0, eos_token_id=0)
+    theirs = randomised(transformers.GPT2LMHeadModel(config), generator)
+    theirs.transformer.save_pretrained(tmp_path / "body")
+    source = tmp_path / "body" / "model.safetensors"
+    config = GPTConfig(500, 13, 10, 5, 3, activation="gelu_tanh")
+    by_name("gpt2", config, weights=source, vocabulary=files[0], merges=files[1])
+    model, tokenizer = load_pretrained("gpt2")
+    read = trained.encode("An embedding").ids
+    assert tokenizer.encode("An embedding") == read
+    prompt = torch.tensor([read])
+    with torch.no_grad():
+        assert_close(model(prompt), theirs(prompt).logits, **CLOSE)
+    n = 13 - len(read)
+    options = {"attention_mask": torch.ones_like(prompt), "eos_token_id": 0, "pad_token_id": 0}
+    wanted = theirs.generate(prompt, max_new_tokens=n, do_sample=False, **options)[0].tolist()
+    wanted = read + [i for i in wanted[len(read) :] if i != 0]
+    said = write_on(model, tokenizer, "An embedding", n, generator=generator, top_k=1)
+    assert said == [trained.decode([i]) for i in wanted]
+    assert len(said) > len(read) > 1
+
+
+def test_bert_by_name(generator, tmp_path, pieces, by_name):
+    sizes = BERT | {"vocab_size": len(pieces.get_vocab())}
+    theirs = transformers.BertForPreTraining(transformers.BertConfig(**sizes))
+    source = tmp_path / "published.safetensors"
+    save_file(published_bert(randomised(theirs, generator)), source)
+    config = BERTConfig(sizes["vocab_size"], 13, 10, 5, 3, 7, n_segments=3)
+    (vocabulary,) = pieces.save_model(str(tmp_path))
+    by_name("bert-base-uncased", config, weights=source, vocabulary=vocabulary)
+    model, tokenizer = load_pretrained("bert-base-uncased")
+    read = pieces.encode("An [MASK] is a").ids
+    assert tokenizer.encode("An [MASK] is a") == read
+    with torch.no_grad():
+        expected = theirs(torch.tensor([read])).prediction_logits
+        assert_close(model.mlm_scores(model(torch.tensor([read]))), expected, **CLOSE)
+    chances = expected[0, read.index(pieces.token_to_id("[MASK]"))].softmax(-1)
+    guesses = fill_gap(model, tokenizer, "An [MASK] is a", 3)
+    best = chances.argsort(descending=True)[:3].tolist()
+    assert [piece for piece, _ in guesses] == [
+        pieces.id_to_token(i).removeprefix("##") for i in best
+    ]
+    assert_close(torch.tensor([p for _, p in guesses]), chances[best], **CLOSE)
+
+
+# GPT-2's tokenizer
 
 TEXTS = [
     "",
@@ -258,3 +345,63 @@ def test_numbers_in_any_order(trained, files, generator):
     for text in TEXTS:
         assert other.encode(text) == [order[id_] for id_ in ours.encode(text)]
         assert other.decode(other.encode(text)) == text
+
+
+# BERT's tokenizer
+
+FRAGMENTS = [
+    "[MASK]", "[CLS]", "[SEP]", "[PAD]", "[UNK]", "[mask]", " ", "\t", "\r\n", "the", "Naïve",
+    "##", "##s", "embedding", "unlookupable", "x" * 100, "x" * 101, "3.14", "it's", "東京", "İ",
+    "ΟΔΟΣ", "ß", "e\u0301", "\u0301", "\u200b", "\u2028", "\x85", "\ufffd", "\0",
+    "\ue000", "…", "$^`|~",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pieces(tmp_path_factory):
+    theirs = BertWordPieceTokenizer()
+    theirs.train_from_iterator(
+        [book_prose()[:40_000], "東京 οδος ß … 3.14 " * 9], 600, show_progress=False
+    )
+    (path,) = theirs.save_model(str(tmp_path_factory.mktemp("bert")))
+    return BertWordPieceTokenizer(path)
+
+
+@pytest.fixture(scope="module")
+def old_characters():
+    """What Unicode 3.2 knew and nobody has sorted anew: all tables of today agree on it."""
+    old, characters = unicodedata.ucd_3_2_0, map(chr, (*range(0xD800), *range(0xE000, 0x110000)))
+    return [c for c in characters if old.category(c) == unicodedata.category(c) != "Cn"]
+
+
+def test_the_same_words_around_every_character(old_characters):
+    assert len(old_characters) > 90_000
+    clean, cut = BertNormalizer(), BertPreTokenizer()
+    for start in range(0, len(old_characters), 1000):
+        text = "".join(f"a{c}Bc " for c in old_characters[start : start + 1000])
+        wanted = [word for word, _ in cut.pre_tokenize_str(clean.normalize_str(text))]
+        assert bert_words(text) == wanted
+
+
+def test_the_same_pieces_of_thousands_of_strings(pieces, old_characters, tmp_path):
+    (path,) = pieces.save_model(str(tmp_path))
+    ours, chance, n_known = BERTTokenizer.from_file(path), random.Random(0), 0
+    assert len(ours) == pieces.get_vocab_size() == 600
+    assert ours.special_tokens == {name: pieces.token_to_id(name) for name in FRAGMENTS[:5]}
+    anything = [*FRAGMENTS, *map(chr, range(1, 128)), *(" " * 9)]
+    for _ in range(5000):
+        parts = chance.choices(anything, k=9) + chance.choices(old_characters, k=3)
+        text = "".join(chance.sample(parts, chance.randrange(13)))
+        wanted = pieces.encode(text).ids
+        assert ours.encode(text) == wanted
+        n_known += sum(id_ > 5 for id_ in wanted)
+    assert n_known > 15_000  # pieces, not only what is unknown
+
+
+def test_the_same_ids_and_texts_of_prose(pieces, tmp_path):
+    (path,) = pieces.save_model(str(tmp_path))
+    ours, other = BERTTokenizer.from_file(path), transformers.BertTokenizer(path)
+    for text in book_prose()[:20_000].split("\n"):
+        ids = ours.encode(text)
+        assert ids == pieces.encode(text).ids == other(text)["input_ids"]
+        assert ours.decode(ids) == " ".join(pieces.encode(text).tokens).replace(" ##", "")

@@ -6,8 +6,10 @@ import io
 import logging
 import os
 import socket
+import tempfile
 import threading
 import zipfile
+from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,6 +25,8 @@ from softlookup.data.sources import MULTI30K_LANGUAGES, MULTI30K_SPLITS, RemoteF
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data"
 needs_real_files = pytest.mark.skipif(not REAL.is_dir(), reason="the real files are not here")
+
+SETS = ("sms_spam", "tiny_shakespeare", "multi30k")
 
 TEXT = b"ham\tAre you home?\nspam\tWIN now\twin\nham\tOne\x0bline & one\xc2\x85line\n"
 
@@ -56,6 +60,7 @@ class Server:
     def __init__(self):
         self.pages: dict[str, bytes] = {}
         self.asked: list[str] = []
+        self.longest: int | None = None  # bytes after which it hangs up
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -65,7 +70,7 @@ class Server:
                 self.send_response(404 if page is None else 200)
                 self.send_header("Content-Length", str(len(page or b"")))
                 self.end_headers()
-                self.wfile.write(page or b"")
+                self.wfile.write((page or b"")[: owner.longest])
 
             def log_message(self, *args):
                 pass
@@ -175,11 +180,36 @@ class TestRealFiles:
         assert german == "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche."
         assert french == "Deux jeunes hommes blancs sont dehors près de buissons."
 
-    @pytest.mark.parametrize("file", [f for s in SOURCES.values() for f in s.files.values()])
-    def test_recorded_checksums_are_those_of_the_files(self, file):
+    def test_multi30k_has_as_many_captions_as_it_says(self):
+        n, n_test = (sum(len(multi30k(split, "en")) for split in splits) for splits in
+                     (("train", "val"), ("test",)))  # fmt: skip
+        holds = SOURCES["multi30k"].holds
+        assert holds.startswith(f"{n:,} captions")
+        assert f"and {n_test:,} to test on" in holds
+
+    @pytest.mark.parametrize(
+        ("name", "key"), [(name, key) for name in SETS for key in SOURCES[name].files]
+    )
+    def test_from_an_address_into_an_empty_cache(
+        self, name, key, tmp_path, server, monkeypatch, capsys
+    ):
+        """The real bytes and the recorded checksum; the first address is dead."""
+        source, load = SOURCES[name], getattr(public_module, name)
+        file, asked = source.files[key], key.split(".") if name == "multi30k" else []
         self.need(file)
         content = (REAL / file.name).read_bytes()
-        assert hashlib.sha256(content).hexdigest() == file.sha256
+        page = zipped(content, file.member) if file.member else content
+        server.pages["/file"] = page
+        known = load(*asked)
+        moved = replace(file, addresses=("http://127.0.0.1:1/file", server.address("/file")))
+        only = {name: replace(source, files={key: moved})}
+        monkeypatch.setattr(public_module, "SOURCES", only)
+        monkeypatch.setenv("SOFTLOOKUP_DATA", str(tmp_path / "empty"))
+        assert load(*asked, download=True) == known
+        assert [path.read_bytes() for path in (tmp_path / "empty").iterdir()] == [content]
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert "100%" in told.err
 
     def need(self, file: RemoteFile) -> None:
         if not (REAL / file.name).is_file():
@@ -189,7 +219,7 @@ class TestRealFiles:
 class TestSources:
     def test_every_file_has_an_own_name_and_checksum(self):
         stored = [file for source in SOURCES.values() for file in source.files.values()]
-        assert len(stored) == 1 + 1 + 9 + 3
+        assert len(stored) == 1 + 1 + 9 + 3 + 2
         assert len({file.name for file in stored}) == len(stored)
         assert len({file.sha256 for file in stored}) == len(stored)
 
@@ -205,13 +235,15 @@ class TestSources:
         for split, part in MULTI30K_SPLITS.items():
             for language in MULTI30K_LANGUAGES:
                 file = SOURCES["multi30k"].files[f"{split}.{language}"]
-                assert file.addresses[0].endswith(f"/task1/raw/{part}.{language}.gz")
+                for address in file.addresses:
+                    assert address.endswith(f"/data/task1/raw/{part}.{language}.gz")
                 assert file.name == f"multi30k.{part}.{language}.gz"
 
-    def test_two_sets_have_a_second_address_on_another_host(self):
-        for name in ("sms_spam", "tiny_shakespeare"):
-            addresses = SOURCES[name].files["all"].addresses
-            assert len({address.split("/")[2] for address in addresses}) == 2
+    def test_every_file_has_a_second_address_on_another_host(self):
+        for source in SOURCES.values():
+            for file in source.files.values():
+                hosts = [address.split("/")[2] for address in file.addresses]
+                assert len(set(hosts)) == len(hosts) == 2
 
     def test_words_that_a_reader_sees_are_there(self):
         for source in SOURCES.values():
@@ -283,9 +315,10 @@ class TestWithoutDownload:
         (line,) = printed(capsys)
         assert line.startswith("Tiny Shakespeare: the cache cannot be read.")
 
-    def test_cache_below_a_plain_file(self, tmp_path, monkeypatch, capsys):
+    @pytest.mark.parametrize("place", ["file", "file/cache"])
+    def test_a_plain_file_for_a_folder(self, tmp_path, monkeypatch, capsys, place):
         (tmp_path / "file").write_text("no folder")
-        monkeypatch.setenv("SOFTLOOKUP_DATA", str(tmp_path / "file" / "cache"))
+        monkeypatch.setenv("SOFTLOOKUP_DATA", str(tmp_path / place))
         assert sms_spam() is None
         assert printed(capsys) == [NOT_IN_CACHE]
 
@@ -352,6 +385,16 @@ class TestDownload:
             "SMS Spam Collection: no address answered. "
             "Until then the book keeps to its bundled messages."
         ]
+
+    def test_a_connection_that_breaks(self, cache, server, monkeypatch, capsys):
+        serve_sms(monkeypatch, server, paths=("/first.zip", "/second.zip"))
+        server.pages["/first.zip"] = server.pages["/second.zip"] = zipped(TEXT)
+        server.longest = 30
+        assert sms_spam(download=True) is None
+        assert server.asked == ["/first.zip", "/second.zip"]
+        (line,) = printed(capsys)
+        assert line.startswith("SMS Spam Collection: no address answered.")
+        assert not list(cache.iterdir())
 
     def test_no_connection(self, cache, server, monkeypatch, capsys):
         serve_sms(monkeypatch, server)
@@ -422,20 +465,27 @@ class TestReadOnlyCache:
         "Until then the book keeps to its bundled messages."
     )
 
-    def test_folder_cannot_be_made(self, tmp_path, server, monkeypatch, capsys):
+    @pytest.mark.parametrize("place", ["file", "file/cache"])
+    def test_folder_cannot_be_made(self, tmp_path, server, monkeypatch, capsys, place):
         serve_sms(monkeypatch, server, paths=("/first.zip", "/second.zip"))
         (tmp_path / "file").write_text("no folder")
-        monkeypatch.setenv("SOFTLOOKUP_DATA", str(tmp_path / "file" / "cache"))
+        monkeypatch.setenv("SOFTLOOKUP_DATA", str(tmp_path / place))
         assert sms_spam(download=True) is None
         assert printed(capsys) == [self.LINE]
         assert server.asked == []
 
-    @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
-    def test_folder_is_shut(self, cache, server, monkeypatch, capsys):
+    @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owner here")
+    def test_folder_is_shut(self, server, monkeypatch, capsys):
         serve_sms(monkeypatch, server)
         server.pages["/first.zip"] = zipped(TEXT)
-        cache.mkdir(mode=0o500)
-        assert sms_spam(download=True) is None
+        with tempfile.TemporaryDirectory() as outer:
+            cache = Path(outer) / "cache"
+            monkeypatch.setenv("SOFTLOOKUP_DATA", str(cache))
+            os.chmod(outer, 0o755)
+            cache.mkdir(mode=0o555)
+            with as_nobody():
+                assert sms_spam(download=True) is None
+            assert not list(cache.iterdir())
         assert printed(capsys) == [self.LINE]
 
     def test_writing_is_denied(self, cache, server, monkeypatch, capsys):
@@ -469,6 +519,18 @@ class TestBadInput:
         with pytest.raises(ValueError, match="language must be one of"):
             multi30k("val", "xx", download=True)
         assert printed(capsys) == []
+
+
+@contextmanager
+def as_nobody():
+    """Root may write everywhere; nobody may not."""
+    owner = os.geteuid()
+    if owner == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(owner)
 
 
 def deny(*args, **kwargs):

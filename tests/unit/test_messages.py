@@ -12,6 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score, recall_score
 
+from softlookup import data
 from softlookup.data import CLASSES, KINDS, LECTURE_SENTENCES, SOURCES, Message, messages, split
 from softlookup.text import ngrams, word_tokens
 
@@ -232,8 +233,11 @@ class TestCard:
         assert f"has {min(lengths)} words, the longest {max(lengths)}." in card
 
     def test_public_data_sets(self, card):
+        def loader(name):
+            return name if hasattr(data, name) else f'load_pretrained("{name}")'
+
         expected = [
-            [f"[{s.title}]({s.home})", f"`{name}`", s.holds, s.makers, s.licence]
+            [f"[{s.title}]({s.home})", f"`{loader(name)}`", s.holds, s.makers, s.licence]
             for name, s in SOURCES.items()
         ]
         assert self.rows(card, "## Public data sets") == expected

@@ -15,7 +15,8 @@ from softlookup.bert import parameter_count as bert_count
 from softlookup.bpe import BytePairTokenizer
 from softlookup.gpt import GPT, GPTConfig
 from softlookup.gpt import parameter_count as gpt_count
-from softlookup.pretrained import GPT2Tokenizer, load_bert, load_gpt2
+from softlookup.pretrained import BERTTokenizer, GPT2Tokenizer, load_bert, load_gpt2
+from softlookup.pretrained.bert_tokenizer import SPECIAL_TOKENS, bert_words
 from softlookup.pretrained.checkpoint import (
     Part,
     fill,
@@ -466,7 +467,7 @@ def test_a_bert_is_no_gpt2(bert_tensors):
     assert isinstance(load_bert(bert_tensors, BERT_CONFIG), BERT)
 
 
-# the tokenizer
+# GPT-2's tokenizer
 
 
 def published(merges, special=("<|endoftext|>",)):
@@ -595,3 +596,91 @@ def test_files_that_are_none(tmp_path):
     merges.write_text("\n".join(lines[:3]), encoding="utf-8")
     with pytest.raises(ValueError, match=r"nothing else; got missing=\[\], extra=\['er', 'Ġlow'\]"):
         GPT2Tokenizer.from_files(ids, merges)
+
+
+# BERT's tokenizer
+
+PIECES = ["[PAD]", "un", "##do", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "it", "'", "s", "deja", "##s"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        ("It's 3.14!", ["it", "'", "s", "3", ".", "14", "!"]),
+        ("DÉJÀ e\u0301", ["deja", "e"]),
+        ("a\tb\r\nc\u2028d", ["a", "b", "c", "d"]),
+        ("a\0b\x07c\u200bd\ufffde\ue000f", ["abcdef"]),
+        ("x東京y", ["x", "東", "京", "y"]),
+        ("カ한", ["カ\u1112\u1161\u11ab"]),
+        ("$5+`<|~^=>", ["$", "5", "+", "`", "<", "|", "~", "^", "=", ">"]),
+        ("5€ ΟΔΟΣ", ["5€", "οδοσ"]),
+    ],
+)
+def test_words_as_bert_cuts_them(text, words):
+    """Only Chinese characters are cut apart; a sign of ASCII is punctuation, the euro is none."""
+    assert bert_words(text) == words
+
+
+def test_bert_s_ids_by_hand():
+    tokenizer = BERTTokenizer(PIECES)
+    assert tokenizer.encode("Undo it!") == [4, 1, 2, 7, 3, 5]
+    assert tokenizer.encode("") == [4, 5]
+    assert tokenizer.encode("un[MASK]dos it's[SEP]déjàs") == [4, 1, 6, 3, 7, 8, 9, 5, 10, 11, 5]
+    assert tokenizer.decode([4, 1, 2, 11, 6, 8, 5]) == "[CLS] undos [MASK] ' [SEP]"
+    assert tokenizer.special_tokens == {
+        "[PAD]": 0, "[UNK]": 3, "[CLS]": 4, "[SEP]": 5, "[MASK]": 6,
+    }  # fmt: skip
+    assert len(tokenizer) == 12
+
+
+def test_a_word_of_more_than_a_hundred_signs_is_unknown():
+    tokenizer = BERTTokenizer([*SPECIAL_TOKENS, "s", "##s"])
+    assert tokenizer.encode("s" * 100) == [2, 5, *[6] * 99, 3]
+    assert tokenizer.encode("s" * 101) == [2, 1, 3]
+
+
+def test_vocabularies_of_bert_that_do_not_fit():
+    rule = r"the vocabulary must hold the special tokens; got missing=\['\[SEP\]', '\[MASK\]'\]"
+    with pytest.raises(ValueError, match=rule):
+        BERTTokenizer(["[PAD]", "[UNK]", "[CLS]", "a"])
+    with pytest.raises(ValueError, match=r"must be distinct; got repeated=\['\[UNK\]'\]"):
+        BERTTokenizer([*SPECIAL_TOKENS, "a", "[UNK]"])
+    with pytest.raises(ValueError, match=r"a piece must hold at least one character; got empty"):
+        BERTTokenizer([*SPECIAL_TOKENS, ""])
+
+
+@pytest.mark.parametrize("wrong", [-1, 12, True])
+def test_ids_that_stand_for_no_piece(wrong):
+    rule = rf"ids must be integers from 0 to 11; got wrong=\[{wrong}\]"
+    with pytest.raises(ValueError, match=rule):
+        BERTTokenizer(PIECES).decode([4, wrong])
+
+
+def test_texts_that_no_bytes_stand_for():
+    with pytest.raises(ValueError, match="text must hold no lone surrogate; got position=1"):
+        BERTTokenizer(PIECES).encode("a\ud800")
+    with pytest.raises(ValueError, match="text must hold no lone surrogate; got position=0"):
+        bert_words("\ud800")
+
+
+@pytest.mark.bad_input
+def test_what_is_no_text_or_no_vocabulary():
+    with pytest.raises(ValueError, match="text must be a string"):
+        BERTTokenizer(PIECES).encode(3)
+    with pytest.raises(ValueError, match="tokens must be"):
+        BERTTokenizer("[MASK]")
+
+
+def test_a_file_of_pieces(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("".join(f"{piece}\n" for piece in [*PIECES, "\u2028x"]), encoding="utf-8")
+    tokenizer = BERTTokenizer.from_file(path)
+    assert len(tokenizer) == 13  # only a line feed ends a line
+    assert tokenizer.encode("undo") == [4, 1, 2, 5]
+    path.write_bytes("déjà".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"vocab\.txt must be a text in UTF-8; got"):
+        BERTTokenizer.from_file(str(path))
+    path.write_text("\n".join(["", *PIECES]), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"a piece must hold at least one character; got empty"):
+        BERTTokenizer.from_file(path)

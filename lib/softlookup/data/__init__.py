@@ -31,7 +31,7 @@ from softlookup.data.pretrained import PRETRAINED_FILE, pretrained_vectors
 from softlookup.data.prose import book_prose, python_code
 from softlookup.data.public import multi30k, sms_spam, tiny_shakespeare
 from softlookup.data.sources import SOURCES, RemoteFile, Source
-from softlookup.data.weights import GPT2Files, gpt2_files
+from softlookup.data.weights import PretrainedModel, load_pretrained
 
 __all__ = [
     "CHIRP_KINDS",
@@ -49,9 +49,9 @@ __all__ = [
     "SCENE_WORDS",
     "SOURCES",
     "AgreementSentence",
-    "GPT2Files",
     "Message",
     "Pair",
+    "PretrainedModel",
     "RemoteFile",
     "SenseExample",
     "Source",
@@ -65,9 +65,9 @@ __all__ = [
     "english_number",
     "french_english",
     "french_number",
-    "gpt2_files",
     "il_m_a_entarte",
     "is_expression",
+    "load_pretrained",
     "messages",
     "multi30k",
     "planted_scenes",

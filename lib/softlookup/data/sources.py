@@ -51,12 +51,14 @@ _UCI = "https://archive.ics.uci.edu"
 _SHAKESPEARE = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare"
 _TENSORFLOW = "https://storage.googleapis.com/download.tensorflow.org/data"
 _BACKUP = "https://f001.backblazeb2.com/file/LLMs-from-scratch"
-_MULTI30K = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
-
-_GPT2 = (
-    "https://huggingface.co/openai-community/gpt2/resolve/607a30d783dfa663caf39e06633721c8d4cfcd7e"
+_MULTI30K = (
+    "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw",
+    "https://cdn.jsdelivr.net/gh/multi30k/dataset@master/data/task1/raw",
 )
 _OPENAI = "https://openaipublic.blob.core.windows.net/gpt-2/encodings/main"
+_HUBS = "https://huggingface.co", "https://hf-mirror.com"
+_GPT2 = "openai-community/gpt2/resolve/607a30d783dfa663caf39e06633721c8d4cfcd7e"
+_BERT = "google-bert/bert-base-uncased/resolve/86b5e0934494bd15c9632b12f734a8a67f723594"
 
 _MULTI30K_SHA256 = {
     "train.en": "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
@@ -76,7 +78,7 @@ def _multi30k_file(split: str, language: str) -> RemoteFile:
     return RemoteFile(
         name=f"multi30k.{name}",
         sha256=_MULTI30K_SHA256[f"{split}.{language}"],
-        addresses=(f"{_MULTI30K}/{name}",),
+        addresses=tuple(f"{folder}/{name}" for folder in _MULTI30K),
     )
 
 
@@ -117,7 +119,7 @@ SOURCES: Mapping[str, Source] = {
     ),
     "multi30k": Source(
         title="Multi30k",
-        holds="31,014 captions of photographs in English, German and French, "
+        holds="30,014 captions of photographs in English, German and French, "
         "and 1,000 to test on (2016)",
         makers="Desmond Elliott, Stella Frank, Khalil Sima'an and Lucia Specia, 2016; "
         "French added for the WMT shared task of 2017",
@@ -130,7 +132,7 @@ SOURCES: Mapping[str, Source] = {
             for language in MULTI30K_LANGUAGES
         },
     ),
-    "gpt2_files": Source(
+    "gpt2": Source(
         title="GPT-2, small",
         holds="a language model of 124,439,808 parameters, and its tokenizer of 50,257 tokens",
         makers="Alec Radford, Jeffrey Wu, Rewon Child, David Luan, Dario Amodei and "
@@ -142,17 +144,37 @@ SOURCES: Mapping[str, Source] = {
             "weights": RemoteFile(
                 name="gpt2.model.safetensors",
                 sha256="248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707",
-                addresses=(f"{_GPT2}/model.safetensors",),
+                addresses=tuple(f"{hub}/{_GPT2}/model.safetensors" for hub in _HUBS),
             ),
             "vocabulary": RemoteFile(
                 name="gpt2.vocab.json",
                 sha256="196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
-                addresses=(f"{_GPT2}/vocab.json", f"{_OPENAI}/encoder.json"),
+                addresses=(f"{_HUBS[0]}/{_GPT2}/vocab.json", f"{_OPENAI}/encoder.json"),
             ),
             "merges": RemoteFile(
                 name="gpt2.merges.txt",
                 sha256="1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
-                addresses=(f"{_GPT2}/merges.txt", f"{_OPENAI}/vocab.bpe"),
+                addresses=(f"{_HUBS[0]}/{_GPT2}/merges.txt", f"{_OPENAI}/vocab.bpe"),
+            ),
+        },
+    ),
+    "bert-base-uncased": Source(
+        title="BERT, base, without capitals",
+        holds="an encoder of 109,514,298 parameters, and its tokenizer of 30,522 pieces",
+        makers="Jacob Devlin, Ming-Wei Chang, Kenton Lee and Kristina Toutanova, 2019",
+        licence="Apache 2.0",
+        home="https://github.com/google-research/bert",
+        stand_in="the book keeps to the models that it trains",
+        files={
+            "weights": RemoteFile(
+                name="bert-base-uncased.model.safetensors",
+                sha256="68d45e234eb4a928074dfd868cead0219ab85354cc53d20e772753c6bb9169d3",
+                addresses=tuple(f"{hub}/{_BERT}/model.safetensors" for hub in _HUBS),
+            ),
+            "vocabulary": RemoteFile(
+                name="bert-base-uncased.vocab.txt",
+                sha256="07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+                addresses=tuple(f"{hub}/{_BERT}/vocab.txt" for hub in _HUBS),
             ),
         },
     ),

@@ -1,55 +1,67 @@
-"""The real GPT-2, if the reader fetches it: half a gigabyte of weights, and its vocabulary."""
+"""The real GPT-2 and BERT, if the reader fetches them: half a gigabyte each."""
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from softlookup.bert import BERT, BERTConfig
+from softlookup.checks import require_choice
 from softlookup.data.cache import cache_folder, fetch
 from softlookup.data.sources import SOURCES
+from softlookup.gpt import GPT, GPTConfig
+from softlookup.pretrained import BERTTokenizer, GPT2Tokenizer, load_bert, load_gpt2
+
+CONFIGS: Mapping[str, GPTConfig | BERTConfig] = {
+    "gpt2": GPTConfig.gpt2("small"),
+    "bert-base-uncased": BERTConfig.base(),
+}
 
 
-class GPT2Files(NamedTuple):
-    """Where the files of GPT-2 lie, each with the right checksum.
+class PretrainedModel(NamedTuple):
+    """A model that others have trained, with the tokenizer that it was trained with.
 
     Attributes:
-        weights: The safetensors file, for ``load_gpt2``.
-        vocabulary: The ids of the tokens, for ``GPT2Tokenizer.from_files``.
-        merges: The merges, for the same.
+        model: The model, switched to evaluation.
+        tokenizer: From texts to its ids and back.
 
-    Chapter: data_card#public-data-sets
+    Chapter: training#real-weights.
 
     Example:
-        >>> GPT2Files(Path("a"), Path("b"), Path("c")).merges.name
-        'c'
+        >>> pieces = BERTTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
+        >>> len(PretrainedModel(BERT(BERTConfig(6, 5, d_model=4, n_heads=2)), pieces).tokenizer)
+        6
     """
 
-    weights: Path
-    vocabulary: Path
-    merges: Path
+    model: GPT | BERT
+    tokenizer: GPT2Tokenizer | BERTTokenizer
 
 
-def gpt2_files(*, download: bool = False) -> GPT2Files | None:
-    """The small GPT-2 of 2019 with 124,439,808 parameters: its weights and its tokenizer.
+def load_pretrained(name: str, *, download: bool = False) -> PretrainedModel | None:
+    """A real model by its name: the small GPT-2 of 2019, or BERT-base without capitals.
 
     Args:
+        name: "gpt2" or "bert-base-uncased".
         download: Whether to fetch what the cache lacks; it is half a gigabyte.
 
     Returns:
-        The places of the files, or None after one printed line that says why.
+        The model and its tokenizer, or None after one printed line that says why.
 
-    Source: Radford et al. 2019, "Language models are unsupervised multitask learners".
-    Chapter: data_card#public-data-sets
+    Raises:
+        ValueError: ``name`` is none of those.
+
+    Source: Radford et al. 2019; Devlin et al. 2019. Chapter: training#real-weights.
 
     Example:
-        >>> files = gpt2_files()  # doctest: +SKIP
-        >>> model = load_gpt2(files.weights)  # doctest: +SKIP
-        >>> tokenizer = GPT2Tokenizer.from_files(*files[1:])  # doctest: +SKIP
+        >>> model, tokenizer = load_pretrained("gpt2", download=True)  # doctest: +SKIP
     """
-    source = SOURCES["gpt2_files"]
-    places = []
-    for key in GPT2Files._fields:
-        file = source.files[key]
-        content = fetch(source, file, call="gpt2_files(download=True)", download=download)
-        if content is None:
+    require_choice(tuple(CONFIGS), name=name)
+    source, places = SOURCES[name], {}
+    for key, file in source.files.items():
+        call = f'load_pretrained("{name}", download=True)'
+        if fetch(source, file, call=call, download=download) is None:
             return None
-        places.append(cache_folder() / file.name)
-    return GPT2Files(*places)
+        places[key] = cache_folder() / file.name
+    if name == "gpt2":
+        tokenizer = GPT2Tokenizer.from_files(places["vocabulary"], places["merges"])
+        return PretrainedModel(load_gpt2(places["weights"], CONFIGS[name]), tokenizer)
+    tokenizer = BERTTokenizer.from_file(places["vocabulary"])
+    return PretrainedModel(load_bert(places["weights"], CONFIGS[name]), tokenizer)
