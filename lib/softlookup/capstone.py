@@ -8,7 +8,7 @@ Killed and started again, it goes on from the last checkpoint.
 
 import argparse
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +27,7 @@ from softlookup.training import (
     matrices_and_rest,
     resume,
     save_checkpoint,
+    share_of,
     shared_loss,
     train_model,
     warmup_stable_decay,
@@ -53,6 +54,7 @@ def train_capstone(
     kind: str = "ddp",
     tier: str | None = None,
     n_steps: int | None = None,
+    n_parts: int = 1,
     every: int = 50,
     dtype: torch.dtype = torch.float32,
     after_step: Callable[[int, float], None] | None = None,
@@ -65,6 +67,7 @@ def train_capstone(
         tier: Its sizes, and what it computes on, as in ``choose_tier``. With CUDA each process has
             the GPU that ``torchrun`` assigns to it.
         n_steps: The number of the last step; that of ``SIZES`` if left out.
+        n_parts: In how many parts a process reads its share of a batch: the more, the less memory.
         every: After how many steps a checkpoint is written. One is written at the end too.
         dtype: That of the weights.
         after_step: Called with the number of each step and its loss, when it may be saved.
@@ -87,7 +90,7 @@ def train_capstone(
     chosen = choose_tier(tier)
     sizes = SIZES[chosen.name]
     n_steps = sizes["n_steps"] if n_steps is None else n_steps
-    require_int(1, n_steps=n_steps, every=every)
+    require_int(1, n_steps=n_steps, n_parts=n_parts, every=every)
     stream, n_letters = _letters()
     with join(None if chosen.device.type == "cuda" else chosen.device) as place:
         torch.manual_seed(17)
@@ -108,20 +111,28 @@ def train_capstone(
             if after_step is not None:
                 after_step(step, loss)
 
-        drawn = stream.to(place.device), sizes["n_context"], sizes["batch_size"]
+        whole = stream.to(place.device), sizes["n_context"], sizes["batch_size"]
         n_decay = max(1, int(0.6 * n_steps))
         down = {"n_warmup": min(10, n_steps - n_decay), "n_decay": n_decay}
         return train_model(
             together,
             shared_loss(_next_loss),
-            random_pieces(*drawn, generator=chance),
+            _parts(random_pieces(*whole, generator=chance), n_parts),
             optimizers=optimizers,
             n_steps=n_steps,
+            n_parts=n_parts,
+            count=len,
             n_done=n_done,
             dtype=chosen.dtype,
             schedule=lambda step: warmup_stable_decay(step, n_steps=n_steps, **down),
             after_step=save,
         )
+
+
+def _parts(batches: Iterator[Tensor], n_parts: int) -> Iterator[Tensor]:
+    """Each batch as so many parts, one after the other."""
+    for batch in batches:
+        yield from (share_of(batch, i, n_parts) for i in range(n_parts))
 
 
 def _next_loss(model: nn.Module, ids: Tensor) -> Tensor:
@@ -143,6 +154,7 @@ def _main() -> None:
     parser.add_argument("--kind", choices=KINDS, default="ddp")
     parser.add_argument("--tier", choices=TIERS, help="how large; what fits, if left out")
     parser.add_argument("--steps", type=int, help="the last step; the tier's if left out")
+    parser.add_argument("--parts", type=int, default=1, help="in which a process reads its share")
     parser.add_argument("--every", type=int, default=50, help="steps from checkpoint to checkpoint")
     chosen = parser.parse_args()
     first = int(os.environ.get("RANK", 0)) == 0
@@ -152,7 +164,8 @@ def _main() -> None:
             print(f"step {step}: loss {loss:.3f}", flush=True)
 
     options = {"kind": chosen.kind, "tier": chosen.tier, "every": chosen.every}
-    train_capstone(chosen.path, **options, n_steps=chosen.steps, after_step=tell)
+    options |= {"n_steps": chosen.steps, "n_parts": chosen.parts}
+    train_capstone(chosen.path, **options, after_step=tell)
 
 
 if __name__ == "__main__":

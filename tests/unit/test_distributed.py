@@ -48,6 +48,7 @@ def alone(tmp_path_factory):
     options = {"n_steps": worker.N_STEPS, "every": worker.EVERY, "tier": "cpu"}
     losses = train_capstone(folder / "capstone", **options, dtype=torch.float64)
     train_capstone(folder / "float32", **options)
+    train_capstone(folder / "parts", **options, n_parts=2)
     return folder, losses, worker.train_on_ragged_batches(folder / "ragged", "ddp")
 
 
@@ -75,7 +76,15 @@ def test_weights_after_twenty_steps_are_those_of_one_process(kind, alone, togeth
 
 @many
 @pytest.mark.parametrize("kind", KINDS)
-def test_in_single_precision_too(kind, alone, together):
+def test_in_single_precision_they_are_those_of_one_process_that_adds_up_in_the_same_order(
+    kind, alone, together
+):
+    assert_same_run(together / f"{kind}-float32", alone[0] / "parts", rtol=0, atol=1e-6)
+
+
+@many
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_another_order_single_precision_rounds_otherwise(kind, alone, together):
     found, expected = load_file(together / f"{kind}-float32"), load_file(alone[0] / "float32")
     for name, weight in expected.items():
         if name.startswith("model."):

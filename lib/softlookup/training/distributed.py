@@ -27,7 +27,7 @@ class Place(NamedTuple):
         world_size: How many there are.
         device: What it computes on.
 
-    Chapter: training#the-training-loop
+    Chapter: larger_machines#many-processes
 
     Example:
         >>> Place(rank=0, world_size=1, device=torch.device("cpu")).world_size
@@ -50,7 +50,7 @@ def join(device: torch.device | str | None = None) -> Iterator[Place]:
     Yields:
         This process's place. After the block the processes have parted, unless they had met before.
 
-    Source: Li et al. 2020, section 3. Chapter: training#the-training-loop.
+    Source: Li et al. 2020, section 3. Chapter: larger_machines#many-processes.
 
     Example:
         >>> with join() as place:
@@ -107,7 +107,7 @@ def distribute(model: nn.Module, kind: str) -> nn.Module:
         ValueError: ``kind`` is unknown.
 
     Source: Li et al. 2020, section 3; Zhao et al. 2023, section 3.
-    Chapter: training#the-training-loop.
+    Chapter: larger_machines#many-processes.
 
     Example:
         >>> layer = nn.Linear(2, 3)
@@ -143,7 +143,7 @@ def share_of(batch: Sequence | Tensor, rank: int, world_size: int) -> Any:
     Raises:
         ValueError: ``rank`` is none of the shares.
 
-    Chapter: training#the-training-loop.
+    Chapter: larger_machines#many-processes.
 
     Example:
         >>> [share_of(["a", "b", "c"], rank, world_size=2) for rank in (0, 1)]
@@ -183,7 +183,7 @@ def shared_loss(
         ValueError: When it is called: no share has a real token, or a count is negative.
 
     Source: Ott et al. 2018, section 3.3; Li et al. 2020, section 3.2.
-    Chapter: training#the-training-loop.
+    Chapter: larger_machines#many-processes.
 
     Example:
         >>> loss = shared_loss(lambda layer, x: layer(x).mean())
@@ -231,7 +231,7 @@ def resume(
     Raises:
         ValueError: The processes do not find the same step, or as ``load_checkpoint``.
 
-    Chapter: training#checkpoints.
+    Chapter: larger_machines#many-processes.
 
     Example:
         >>> resume("nowhere.safetensors", nn.Linear(2, 3))
@@ -268,7 +268,7 @@ def bytes_sent(n_bytes: int, world_size: int, kind: str) -> float:
         ValueError: A number is out of range, or ``kind`` is unknown.
 
     Source: Patarasuk and Yuan 2009 (the ring); Rajbhandari et al. 2020, section 7.
-    Chapter: training#the-training-loop.
+    Chapter: larger_machines#many-processes.
 
     Example:
         >>> [bytes_sent(100, 2, kind) for kind in ("ddp", "fsdp")]
