@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.path import Path
-from torch import Tensor
+from torch import Tensor, nn
 
+from softlookup.analysis import attention_maps, induction_scores
 from softlookup.checks import require
 from softlookup.show.draw import heatmap
 from softlookup.show.style import BLUE, LINE, ORANGE, WEIGHTS
@@ -90,6 +92,35 @@ def map_grid(
                 ax.set_xlabel("key")
         row[0].set_ylabel(f"{rows[i]}\nquery".strip())
     return axes
+
+
+def induction_panels(
+    axes: np.ndarray, trained: nn.Module, untrained: nn.Module, ids: Int[Tensor, "n"]
+) -> np.ndarray:
+    """Draw the map of a model's best induction head, and the same head untrained as its control.
+
+    Args:
+        axes: Where to draw, (1, 2).
+        trained: A model whose layers have as many heads each; the best is looked for in all.
+        untrained: One of the same size.
+        ids: A text, best of random tokens that come again.
+
+    Returns:
+        ``axes``, with the scores in the titles.
+
+    Raises:
+        ValueError: As in ``induction_scores`` and ``map_grid``.
+
+    Chapter: looking_inside#induction-heads.
+    """
+    maps = torch.stack([attention_maps(model, ids[None])[:, 0] for model in (trained, untrained)])
+    scores = torch.stack([induction_scores(part.flatten(0, 1), ids) for part in maps])
+    best = int(scores[0].argmax())
+    layer, head = divmod(best, maps.shape[2])
+    columns = [f"{name}: {score:.2f}" for name, score in
+               zip(("trained", "untrained"), scores[:, best], strict=True)]  # fmt: skip
+    row = f"layer {layer}, head {head}"
+    return map_grid(axes, maps[None, :, layer, head], rows=[row], columns=columns)
 
 
 def patch_panels(
