@@ -1,0 +1,51 @@
+"""Batches out of a few tensors, for as long as one likes."""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Shaped
+from torch import Tensor
+
+from softlookup.checks import require, require_int
+
+
+def draws(
+    *tensors: Shaped[Tensor, "n ..."], size: int = 32, seed: int = 0
+) -> Iterator[list[Tensor]]:
+    """Draw rows by chance, the same ones of each tensor, again and again.
+
+    Args:
+        tensors: Inputs and answers, say; row i of each belongs together.
+        size: How many rows a batch has; a row may come twice.
+        seed: Where chance starts: the same seed draws the same batches.
+
+    Returns:
+        Batches without end, each with one part of every tensor.
+
+    Raises:
+        ValueError: There is no tensor or no row, the tensors differ in their number of rows,
+            ``size`` is no integer of at least 1, or ``seed`` none of at least 0.
+
+    Chapter: looking_inside#code.
+
+    Example:
+        >>> numbers = torch.arange(10)
+        >>> x, y = next(draws(numbers, numbers**2, size=3))
+        >>> torch.equal(y, x**2)
+        True
+    """
+    require_int(1, size=size)
+    require_int(0, seed=seed)
+    shapes = [tuple(tensor.shape) for tensor in tensors]
+    rows = {shape[:1] for shape in shapes}
+    fits = len(rows) == 1 and not rows & {(), (0,)}
+    require(fits, "there must be tensors with as many rows each, at least one", shapes=shapes)
+    return _endless(tensors, size, torch.Generator().manual_seed(seed))
+
+
+def _endless(
+    tensors: tuple[Tensor, ...], size: int, chance: torch.Generator
+) -> Iterator[list[Tensor]]:
+    while True:
+        rows = torch.randint(len(tensors[0]), (size,), generator=chance)
+        yield [tensor[rows] for tensor in tensors]
