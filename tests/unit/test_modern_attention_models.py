@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from second_device import Away, second_device
 from torch.testing import assert_close
 
 from softlookup.attention import attention_weights
@@ -12,6 +13,7 @@ from softlookup.exercises import modern_attention_models as models
 from softlookup.gpt import GPT, GPTConfig
 from softlookup.masks import causal_mask
 from softlookup.ops import masked_softmax
+from softlookup.tiers import Tier
 from softlookup.training import train_model
 
 
@@ -119,6 +121,42 @@ def test_the_prose_model_reads_letters_it_has_not_seen(monkeypatch, generator):
     for part, rows in ((held_out, ids), (seen, torch.cat(read))):
         texts = ["".join(known[k] for k in row[1:].tolist()) for row in rows]
         assert all(text in part for text in texts)
+
+
+def test_the_prose_model_learns_elsewhere_in_the_sizes_that_are_asked_for(monkeypatch):
+    seen = []
+
+    def watched(model, loss, batches, *, optimizers, **options):
+        batches = list(batches)
+        seen.append((batches, optimizers.defaults["lr"], options["dtype"]))
+        options["dtype"] = None  # the numbers can then be compared
+        return train_model(model, loss, batches, optimizers=optimizers, **options)
+
+    def trained(tier):
+        sizes = {"n_steps": 3, "batch_size": 5, "d_model": 12, "n_heads": 3, "n_layers": 1}
+        return models.train_prose_gpt(torch.Generator().manual_seed(7), tier, **sizes)
+
+    monkeypatch.setattr(models, "train_model", watched)
+    expected, texts = trained(None)
+    with second_device() as away:
+        model, ids = trained(Tier("gpu", away, torch.bfloat16))
+    (here, rate, whole), (there, _, rounded) = seen
+    assert all(isinstance(batch, Away) for batch in there)
+    assert [batch.shape for batch in here] == [(5, 65)] * 3
+    assert (rate, whole, rounded) == (0.012, None, torch.bfloat16)  # a quarter as wide, twice it
+    for weight, wanted in zip(model.parameters(), expected.parameters(), strict=True):
+        assert not isinstance(weight.data, Away)
+        assert_close(weight, wanted)
+    assert_close(ids, texts)
+    config = model.config
+    assert (config.d_model, config.n_heads, config.n_layers) == (12, 3, 1)
+
+
+def test_the_prose_model_drops_nothing_once_it_has_learned(generator):
+    sizes = {"n_steps": 1, "batch_size": 1, "d_model": 4, "n_heads": 1, "n_layers": 1}
+    model, ids = models.train_prose_gpt(generator, dropout=0.9, **sizes)
+    assert model.config.dropout == 0.9
+    assert_close(model(ids[:2, :9]), model(ids[:2, :9]))
 
 
 def test_token_by_token_the_losses_are_the_same_until_a_key_is_dropped(generator):

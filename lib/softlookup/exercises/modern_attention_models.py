@@ -15,6 +15,7 @@ from softlookup.data.prose import _tenth_out
 from softlookup.gpt import GPT, GPTConfig
 from softlookup.masks import causal_mask
 from softlookup.positions import Rotary
+from softlookup.tiers import Tier, choose_tier
 from softlookup.training import train_model
 
 LETTERS = "^abcdefghijklmnopqrstuvwxyz"
@@ -142,19 +143,34 @@ def stream_losses(
 
 
 def train_prose_gpt(
-    generator: torch.Generator, n_steps: int = 400
+    generator: torch.Generator,
+    tier: Tier | None = None,
+    *,
+    n_steps: int = 400,
+    batch_size: int = 16,
+    d_model: int = 48,
+    n_heads: int = 2,
+    n_layers: int = 2,
+    dropout: float = 0.0,
 ) -> tuple[GPT, Int[Tensor, "n_texts n_tokens"]]:
-    """A GPT of two blocks over the letters of the book's own prose, 64 at a time.
+    """A GPT over the letters of the book's own prose, 64 at a time.
 
     Args:
         generator: Draws the batches.
-        n_steps: How many of 16 texts each.
+        tier: What computes the training; None: the CPU.
+        n_steps: How many steps it learns.
+        batch_size: How many texts a step reads.
+        d_model: The width of a row.
+        n_heads: How many heads a block has.
+        n_layers: How many blocks there are.
+        dropout: The rate in training.
 
     Returns:
-        The trained model, in float32, and 128 texts of 255 letters from every tenth paragraph of
-        the prose, one after the other: it has not seen them. Token 0 begins every text.
+        The trained model, in float32 and on the CPU again, and 128 texts of 255 letters from every
+        tenth paragraph of the prose, one after the other: it has not seen them. Token 0 begins
+        every text.
     """
-    prose = book_prose()
+    tier, prose = tier or choose_tier("cpu"), book_prose()
     known = {letter: k for k, letter in enumerate(sorted(set(prose)), start=1)}
     seen, held_out = (
         torch.tensor([known[letter] for paragraph in part for letter in paragraph + "\n"])
@@ -167,15 +183,19 @@ def train_prose_gpt(
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_SEED)
-        options = {"positions": "rotary", "norm": "rms", "bias": False}
-        model = GPT(GPTConfig(len(known) + 1, 255, 48, 2, n_layers=2, **options)).float()
-    train_model(
-        model,
-        lambda model, ids: gpt_losses(model, ids).mean(),
-        (drawn(16, 64, seen) for _ in range(n_steps)),
-        optimizers=torch.optim.AdamW(model.parameters(), lr=0.006, weight_decay=0.1),
-        n_steps=n_steps,
-        schedule=lambda step: min(1, step / 40) * (1 - (step - 1) / n_steps),
-        clip=1.0,
-    )
+        options = {"positions": "rotary", "norm": "rms", "bias": False, "dropout": dropout}
+        sizes = {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers}
+        model = GPT(GPTConfig(len(known) + 1, 255, **sizes, **options)).float().eval()
+    with tier.holding(model):
+        rate = 0.006 * (48 / d_model) ** 0.5  # wide rows want smaller steps
+        train_model(
+            model,
+            lambda model, ids: gpt_losses(model, ids).mean(),
+            (drawn(batch_size, 64, seen).to(tier.device) for _ in range(n_steps)),
+            optimizers=torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.1),
+            n_steps=n_steps,
+            schedule=lambda step: min(1, step / 40) * (1 - (step - 1) / n_steps),
+            clip=1.0,
+            dtype=tier.dtype,
+        )
     return model.requires_grad_(False), drawn(128, 255, held_out)
