@@ -40,10 +40,10 @@ TODAY = {"positions": "rotary", "norm": "rms", "qk_norm": True, "activation": "r
 SIZES: Mapping[str, Mapping[str, int]] = {
     "cpu": {"n_steps": 250, "d_model": 64, "n_heads": 4, "n_layers": 2,
             "n_context": 64, "batch_size": 16},
-    "gpu": {"n_steps": 1000, "d_model": 192, "n_heads": 6, "n_layers": 4,
+    "gpu": {"n_steps": 600, "d_model": 128, "n_heads": 4, "n_layers": 4,
+            "n_context": 128, "batch_size": 16},
+    "big": {"n_steps": 400, "d_model": 384, "n_heads": 6, "n_layers": 6,
             "n_context": 128, "batch_size": 32},
-    "big": {"n_steps": 2000, "d_model": 384, "n_heads": 6, "n_layers": 6,
-            "n_context": 128, "batch_size": 64},
 }  # fmt: skip
 """How large the run is in each tier; chapter 17 takes its sizes from here."""
 
