@@ -1,11 +1,11 @@
-# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make corpus · make address · make clean
+# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make corpus · make colab · make address · make clean
 PYTHON ?= python3
 BIN := .venv/bin
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal
 export OMP_NUM_THREADS := 1
 
-.PHONY: book test lint units chapters site again bench mutants bugs ledger corpus serve address clean
+.PHONY: book test lint units chapters site again bench mutants bugs ledger corpus serve colab address clean
 
 book: .venv/installed
 	@$(BIN)/python _ext/execute.py
@@ -59,12 +59,16 @@ corpus: .venv/installed
 serve: book
 	$(BIN)/python -m http.server --directory _build/html --bind 127.0.0.1 8000
 
+# Every notebook alone, with the versions that Colab ships: see _ext/colab.py.
+colab:
+	@$(PYTHON) _ext/colab.py $(TORCH_INDEX)
+
 # Sets the repository's address everywhere: make address URL=https://github.com/OWNER/NAME
 address:
 	@$(PYTHON) _ext/address.py "$(URL)"
 
 clean:
-	rm -rf _build .jupyter_cache .executed .venv lib/*.egg-info
+	rm -rf _build .colab .jupyter_cache .executed .venv lib/*.egg-info
 
 # TORCH=cpu takes PyTorch's own index of builds without CUDA; the lock itself names no index.
 TORCH_INDEX := $(if $(filter cpu,$(TORCH)),--index-url https://download.pytorch.org/whl/cpu)
