@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+from weakref import WeakKeyDictionary
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Request, Route
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route
 
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
 AXE_OPTIONS = {
@@ -18,6 +19,12 @@ AXE_OPTIONS = {
 }
 ALIKE = 3  # so many words of code, and rows, of each kind and place are looked at
 LOCAL = ("file:", "data:", "blob:", "about:")
+USUAL_SIZE, USUAL_TIMEOUT = {"width": 1280, "height": 720}, 30_000  # of Playwright
+MEDIA = [("color_scheme", "light"), ("reduced_motion", "no-preference")]
+FORGET = """() => {  // what outlives a page's document; a clock of Playwright's cannot be undone
+  if (location.protocol === 'file:') [localStorage, sessionStorage].forEach((s) => s.clear());
+  return !('__pwClock' in window);
+}"""
 COMPRESSED = {".woff", ".woff2", ".png", ".jpg", ".ico"}
 NAMELESS_FIGURES = """() => {
   const nameOf = (node) => node.getAttribute('alt') || node.getAttribute('aria-label') || '';
@@ -53,6 +60,8 @@ FOCUS_STYLE = """() => {
 }"""
 
 
+SETTLED = """() => new Promise((seen) =>
+  requestAnimationFrame(() => requestAnimationFrame(seen)))"""
 THIN_OUT = """(alike) => {
   const seen = new Map();
   document.querySelectorAll('.highlight pre span').forEach((word) => {
@@ -70,35 +79,67 @@ THIN_OUT = """(alike) => {
 }"""
 
 
-@contextmanager
-def watched(browser: Browser, **options) -> Iterator[tuple[Page, list[str], list[Path]]]:
-    """A page, the faults it reports by itself, and the files it loads.
+class Watch:
+    """A page in a browser's context of its own; it notes faults and the files it loads.
 
     Requests to other hosts are stopped and count as faults, as do script errors.
     """
-    context = browser.new_context(**options)
-    page, faults, loaded = context.new_page(), [], []
 
-    def answer(route: Route) -> None:
+    def __init__(self, browser: Browser, options: dict) -> None:
+        self.options, self.faults, self.loaded = options, [], []
+        self.page = browser.new_context(**options).new_page()
+        self.page.context.route("**/*", self._answer)
+        self.page.on("request", self._note)
+        self.page.on("requestfailed", lambda r: self.faults.append(f"does not load: {r.url}"))
+        self.page.on("pageerror", lambda e: self.faults.append(f"script error: {e}"))
+        self.page.on("console", self._hear)
+
+    def clean(self) -> bool:
+        """Leave nothing of what was done on the page; False if something stays."""
+        if self.page.is_closed() or not self.page.evaluate(FORGET):
+            return False
+        self.faults, self.loaded = [], []
+        self.page.goto("about:blank")
+        self.page.mouse.move(-1, -1)
+        self.page.emulate_media(**{key: self.options.get(key, usual) for key, usual in MEDIA})
+        self.page.set_viewport_size(self.options.get("viewport", USUAL_SIZE))
+        self.page.set_default_timeout(USUAL_TIMEOUT)
+        return True
+
+    def _answer(self, route: Route) -> None:
         if route.request.url.startswith(LOCAL):
             route.continue_()
         else:
-            faults.append(f"asks another host: {route.request.url}")
+            self.faults.append(f"asks another host: {route.request.url}")
             route.abort()
 
-    def note(request: Request) -> None:
+    def _note(self, request: Request) -> None:
         if request.url.startswith("file:"):
-            loaded.append(Path(unquote(urlsplit(request.url).path)))
+            self.loaded.append(Path(unquote(urlsplit(request.url).path)))
 
-    context.route("**/*", answer)
-    page.on("request", note)
-    page.on("requestfailed", lambda request: faults.append(f"does not load: {request.url}"))
-    page.on("pageerror", lambda error: faults.append(f"script error: {error}"))
-    page.on("console", lambda m: m.type == "error" and faults.append(f"console: {m.text}"))
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.faults.append(f"console: {message.text}")
+
+
+IDLE: WeakKeyDictionary[Browser, dict[str, list[Watch]]] = WeakKeyDictionary()
+"""The clean pages of each browser, by their options: a new one takes half a second."""
+
+
+@contextmanager
+def watched(browser: Browser, **options) -> Iterator[tuple[Page, list[str], list[Path]]]:
+    """A page, the faults it reports by itself, and the files it loads."""
+    idle = IDLE.setdefault(browser, {}).setdefault(repr(sorted(options.items())), [])
+    watch = idle.pop() if idle else Watch(browser, options)
     try:
-        yield page, faults, loaded
-    finally:
-        context.close()
+        yield watch.page, watch.faults, watch.loaded
+    except BaseException:
+        watch.page.context.close()
+        raise
+    if watch.clean():
+        idle.append(watch)
+    else:
+        watch.page.context.close()
 
 
 def open_page(page: Page, path: Path, query: str = "") -> None:
@@ -124,10 +165,12 @@ def axe_faults(page: Page, leave_out: str = "") -> list[str]:
     """
     outside = ['svg[role="img"] > *', *leave_out.split()]
     context = {"exclude": [[selector] for selector in outside]}
-    violations = Axe().run(page, context, AXE_OPTIONS).response["violations"]
+    if not page.evaluate("() => 'run' in (window.axe ?? {})"):
+        page.evaluate(Axe().axe_script)
+    run = "([context, options]) => axe.run(context, options).then((found) => found.violations)"
     return [
         f"axe {rule['id']}: {node['html'][:160]} {node.get('failureSummary', '')[:200]}"
-        for rule in violations
+        for rule in page.evaluate(run, [context, AXE_OPTIONS])
         for node in rule["nodes"]
     ]
 
@@ -163,6 +206,12 @@ def transfer_size(files: list[Path]) -> int:
         for file in set(files)
         if file.is_file()
     )
+
+
+def weight_faults(loaded: list[Path], budget: int) -> list[str]:
+    """Everything that a page loads, compressed, stays within the budget of bytes."""
+    size = transfer_size(loaded)
+    return [f"loads {size:,} bytes, more than {budget:,}"] if size > budget else []
 
 
 class Links(HTMLParser):
