@@ -174,6 +174,7 @@ class ReferenceLedger(Directive):
         literal = lecture_map.literal(name.split(".", 1)[1])
         place = re.search(r"Chapter: ([\w-]+)#([\w-]+)", public_names()[name])
         files = {path.stem[3:]: path.stem for path in lecture_map.chapter_files().values()}
+        files |= {path.stem: path.stem for path in (ROOT / "chapters").glob("[a-z]*.ipynb")}
         if not place or place[1] not in files:
             return [literal]
         env = self.state.document.settings.env

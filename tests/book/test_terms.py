@@ -12,7 +12,8 @@ import lecture_map
 
 ROOT = Path(__file__).resolve().parents[2]
 GLOSSARY = (ROOT / "chapters" / "glossary.md").read_text(encoding="utf-8")
-PAGES = [*sorted(lecture_map.chapter_files().values()), ROOT / "chapters" / "bugs.ipynb"]
+BESIDE = [ROOT / "chapters" / f"{name}.ipynb" for name in ("bugs", "larger_machines")]
+PAGES = [*sorted(lecture_map.chapter_files().values()), *BESIDE]
 TERMS = re.findall(r"^(\S.*)\n  \S", GLOSSARY, re.MULTILINE)
 NO_PROSE = re.compile(
     r"(?P<link>\{term\}`[^`]*`)"  # stays
