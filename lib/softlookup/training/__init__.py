@@ -1,6 +1,6 @@
 """Training a model: rates, groups, Muon, gradients, the loop, checkpoints, many processes."""
 
-from softlookup.training.batches import draws
+from softlookup.training.batches import random_batches
 from softlookup.training.checkpoints import load_checkpoint, save_checkpoint
 from softlookup.training.distributed import (
     bytes_sent,
@@ -25,12 +25,12 @@ __all__ = [
     "clip_gradients",
     "decay_groups",
     "distribute",
-    "draws",
     "inverse_sqrt",
     "join",
     "load_checkpoint",
     "matrices_and_rest",
     "orthogonalize",
+    "random_batches",
     "resume",
     "save_checkpoint",
     "share_of",

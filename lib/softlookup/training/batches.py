@@ -9,7 +9,7 @@ from torch import Tensor
 from softlookup.checks import require, require_int
 
 
-def draws(
+def random_batches(
     *tensors: Shaped[Tensor, "n ..."], size: int = 32, seed: int = 0
 ) -> Iterator[list[Tensor]]:
     """Draw rows by chance, the same ones of each tensor, again and again.
@@ -30,7 +30,7 @@ def draws(
 
     Example:
         >>> numbers = torch.arange(10)
-        >>> x, y = next(draws(numbers, numbers**2, size=3))
+        >>> x, y = next(random_batches(numbers, numbers**2, size=3))
         >>> torch.equal(y, x**2)
         True
     """
