@@ -78,16 +78,16 @@ def disagree(folder):
         (folder / f"told-{rank}").write_text(str(error))
 
 
-def die(folder, kind):
-    """In its first life, process 1 is killed between two checkpoints."""
-    life, rank = os.environ["TORCHELASTIC_RESTART_COUNT"], os.environ["RANK"]
+def die(folder, kind, killed_in):
+    """In one of its lives, process 1 is killed between two checkpoints."""
 
     def after_step(step, loss):
         with (folder / f"{kind}-steps-{rank}-{life}").open("a") as file:
             file.write(f"{step}\n")
-        if (step, rank, life) == (KILLED_AT, "1", "0"):
+        if (step, rank, life) == (KILLED_AT, "1", killed_in):
             os.kill(os.getpid(), signal.SIGKILL)
 
+    life, rank = os.environ["TORCHELASTIC_RESTART_COUNT"], os.environ["RANK"]
     options = {"kind": kind, "n_steps": N_STEPS, "every": EVERY, "tier": "cpu"}
     train_capstone(folder / kind, **options, dtype=torch.float64, after_step=after_step)
 
@@ -95,10 +95,11 @@ def die(folder, kind):
 if __name__ == "__main__":
     warnings.simplefilter("error")
     torch.set_num_threads(1)
-    task, folder = sys.argv[1], Path(sys.argv[2])
+    folder, life = Path(sys.argv[1]), int(os.environ["TORCHELASTIC_RESTART_COUNT"])
     with join("cpu"):
-        if task == "agree":
+        if life == 0:
             agree(folder)
             disagree(folder)
-        else:
-            die(folder, task)
+        for k, kind in enumerate(KINDS):
+            if life in (k, k + 1):
+                die(folder / "killed", kind, killed_in=str(k))
