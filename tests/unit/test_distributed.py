@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock, call
 
 import distributed_worker as worker
 import pytest
@@ -13,8 +14,9 @@ from safetensors.torch import load_file
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup import training
+from softlookup import capstone, training
 from softlookup.capstone import train_capstone
+from softlookup.tiers import Tier
 from softlookup.training import distributed
 
 KINDS = worker.KINDS
@@ -145,6 +147,49 @@ def test_without_torchrun_a_process_is_alone():
         assert all(training.distribute(layer, kind) is layer for kind in KINDS)
         loss = training.shared_loss(lambda layer, x: layer(x).mean(), count=lambda x: -1)
         assert loss(layer, torch.ones(5, 2)) == layer(torch.ones(5, 2)).mean()
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """The tier gpu is tiny, and computes wherever it is told; what is asked of whom is kept."""
+    sizes = {"n_steps": 3, "d_model": 12, "n_heads": 3, "n_layers": 1, "n_context": 7}
+    monkeypatch.setitem(capstone.SIZES, "gpu", sizes | {"batch_size": 5})
+    asked = {name: Mock(wraps=getattr(capstone, name)) for name in ("join", "random_pieces")}
+    for name, spy in asked.items():
+        monkeypatch.setattr(capstone, name, spy)
+
+    def train(path, tier="gpu", device="cpu", dtype=None, **options):
+        chosen = Tier(tier, torch.device(device), dtype)
+        monkeypatch.setattr(capstone, "choose_tier", lambda name: chosen)
+        return train_capstone(path, tier=tier, **options)
+
+    return train, asked
+
+
+def test_each_tier_has_sizes_of_its_own(tiny, tmp_path):
+    train, asked = tiny
+    losses = train(tmp_path / "run")
+    assert len(losses) == 3
+    assert asked["random_pieces"].call_args.args[1:] == (7, 5)
+    saved = load_file(tmp_path / "run")
+    assert saved["model.embedding.weight"].shape[1] == 12
+    assert not [name for name in saved if name.startswith("model.blocks.1.")]
+    assert len(train(tmp_path / "longer", n_steps=4)) == 4
+    with pytest.raises(ValueError, match="n_parts must be an integer of at least 1; got n_parts=0"):
+        train(tmp_path / "run", n_parts=0)
+
+
+def test_products_are_rounded_where_the_tier_says_so(tiny, tmp_path):
+    exact, rounded = (tiny[0](tmp_path / f"{d}", dtype=d) for d in (None, torch.bfloat16))
+    assert exact != rounded
+    assert_close(exact, rounded, rtol=0.02, atol=0)
+
+
+def test_the_gpu_is_the_one_that_torchrun_assigns(tiny, tmp_path):
+    train, asked = tiny
+    train(tmp_path / "on", device="cuda", n_steps=1)  # None: join finds the process's own
+    train(tmp_path / "off", tier="cpu", n_steps=1)
+    assert asked["join"].call_args_list == [call(None), call(torch.device("cpu"))]
 
 
 @pytest.mark.parametrize("world_size", [1, 2, 3, 7])
