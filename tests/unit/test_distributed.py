@@ -79,7 +79,7 @@ def test_weights_after_twenty_steps_are_those_of_one_process(kind, alone, togeth
 
 @many
 @pytest.mark.parametrize("kind", KINDS)
-def test_in_single_precision_they_are_those_of_one_process_that_adds_up_in_the_same_order(
+def test_of_one_process_that_adds_up_in_the_same_order_in_single_precision_too(
     kind, alone, together
 ):
     assert_same_run(together / f"{kind}-float32", alone[0] / "parts", rtol=0, atol=1e-6)
@@ -87,7 +87,7 @@ def test_in_single_precision_they_are_those_of_one_process_that_adds_up_in_the_s
 
 @many
 @pytest.mark.parametrize("kind", KINDS)
-def test_in_another_order_single_precision_rounds_otherwise(kind, alone, together):
+def test_in_single_precision_too(kind, alone, together):
     found, expected = load_file(together / f"{kind}-float32"), load_file(alone[0] / "float32")
     for name, weight in expected.items():
         if name.startswith("model."):
