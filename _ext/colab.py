@@ -68,7 +68,10 @@ EXECUTE = """
 import sys, nbformat
 from nbclient import NotebookClient
 notebook = nbformat.read(sys.argv[1], as_version=4)
-NotebookClient(notebook, timeout=900, kernel_name="python3").execute()
+client = NotebookClient(notebook, timeout=900, kernel_name="python3")
+client.create_kernel_manager()
+client.km.kernel_spec.argv[0] = sys.executable  # Colab's kernel, whatever Python it names
+client.execute()
 """
 PLACES = "import json, sys; print(json.dumps([p for p in sys.path if p.endswith('-packages')]))"
 VERSION = "import platform; print(platform.python_version())"
@@ -195,7 +198,7 @@ def run_all(python: Path, names: list[str]) -> bool:
                   flush=True)  # fmt: skip
             new.update(added)
             failed += bool(wrong)
-    print(f"{len(found) - failed} of {len(found)} passed. New:", *sorted(new), sep="\n    ")
+    print(f"{len(found) - failed} of {len(found)} passed. New: {', '.join(sorted(new))}")
     return not failed
 
 

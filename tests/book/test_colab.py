@@ -108,6 +108,7 @@ def test_a_notebook_runs_alone_and_its_error_and_what_it_did_to_the_packages_are
         tmp_path,
         "assert 'numpy' not in globals() and 'sys' not in globals()",
         "import os, sys\nassert {'google.colab', 'numpy'} <= set(sys.modules)",
+        "assert os.path.basename(sys.prefix) == 'layer'",
         "assert os.listdir() == ['alone.ipynb']",
         "assert '.cache' not in os.listdir(os.path.expanduser('~'))",
         f"assert os.path.expanduser('~') != {str(Path.home())!r}",
