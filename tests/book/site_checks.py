@@ -20,7 +20,7 @@ AXE_OPTIONS = {
 ALIKE = 3  # so many words of code, and rows, of each kind and place are looked at
 LOCAL = ("file:", "data:", "blob:", "about:")
 USUAL_SIZE, USUAL_TIMEOUT = {"width": 1280, "height": 720}, 30_000  # of Playwright
-MEDIA = [("color_scheme", "light"), ("reduced_motion", "no-preference")]
+MEDIA = {"color_scheme": "light", "reduced_motion": "no-preference"}
 FORGET = """() => {  // what outlives a page's document; a clock of Playwright's cannot be undone
   if (location.protocol === 'file:') [localStorage, sessionStorage].forEach((s) => s.clear());
   return !('__pwClock' in window);
@@ -85,25 +85,29 @@ class Watch:
     Requests to other hosts are stopped and count as faults, as do script errors.
     """
 
-    def __init__(self, browser: Browser, options: dict) -> None:
-        self.options, self.faults, self.loaded = options, [], []
-        self.page = browser.new_context(**options).new_page()
+    def __init__(self, browser: Browser, device: dict) -> None:
+        self.device, self.faults, self.loaded = device, [], []
+        self.page = browser.new_context(**device).new_page()
         self.page.context.route("**/*", self._answer)
         self.page.on("request", self._note)
         self.page.on("requestfailed", lambda r: self.faults.append(f"does not load: {r.url}"))
         self.page.on("pageerror", lambda e: self.faults.append(f"script error: {e}"))
         self.page.on("console", self._hear)
 
+    def begin(self, viewport: dict, media: dict) -> None:
+        """Like a page that was just opened."""
+        self.faults, self.loaded = [], []
+        self.page.set_viewport_size(viewport)
+        self.page.emulate_media(**media)
+        self.page.set_default_timeout(USUAL_TIMEOUT)
+
     def clean(self) -> bool:
         """Leave nothing of what was done on the page; False if something stays."""
         if self.page.is_closed() or not self.page.evaluate(FORGET):
             return False
-        self.faults, self.loaded = [], []
+        self.faults, self.loaded = [], []  # nobody hears what the end of the document does
         self.page.goto("about:blank")
         self.page.mouse.move(-1, -1)
-        self.page.emulate_media(**{key: self.options.get(key, usual) for key, usual in MEDIA})
-        self.page.set_viewport_size(self.options.get("viewport", USUAL_SIZE))
-        self.page.set_default_timeout(USUAL_TIMEOUT)
         return True
 
     def _answer(self, route: Route) -> None:
@@ -122,15 +126,26 @@ class Watch:
             self.faults.append(f"console: {message.text}")
 
 
-IDLE: WeakKeyDictionary[Browser, dict[str, list[Watch]]] = WeakKeyDictionary()
-"""The clean pages of each browser, by their options: a new one takes half a second."""
+IDLE: WeakKeyDictionary[Browser, list[Watch]] = WeakKeyDictionary()
+"""The clean pages of each browser: a new one takes half a second, and knows axe's code no more."""
 
 
 @contextmanager
 def watched(browser: Browser, **options) -> Iterator[tuple[Page, list[str], list[Path]]]:
-    """A page, the faults it reports by itself, and the files it loads."""
-    idle = IDLE.setdefault(browser, {}).setdefault(repr(sorted(options.items())), [])
-    watch = idle.pop() if idle else Watch(browser, options)
+    """A page, the faults it reports by itself, and the files it loads.
+
+    A page that was used is used again, with all but its device as new: pages that see a finger or
+    are a phone's stay apart.
+    """
+    viewport = options.pop("viewport", USUAL_SIZE)
+    media = {key: options.pop(key, usual) for key, usual in MEDIA.items()}
+    idle = IDLE.setdefault(browser, [])
+    watch = next((one for one in idle if one.device == options), None)
+    if watch is None:
+        watch = Watch(browser, options)
+    else:
+        idle.remove(watch)
+    watch.begin(viewport, media)
     try:
         yield watch.page, watch.faults, watch.loaded
     except BaseException:
