@@ -22,7 +22,7 @@ lint: .venv/installed
 	$(BIN)/lint-imports
 
 # Twice: as they are, then with every annotated shape of the library checked at run time; there
-# without the finite differences, which repeat one call thousands of times.
+# without the finite differences and the tests marked `repeats`: one call, thousands of times.
 units: .venv/installed
 	$(PYTEST) tests --ignore tests/book --doctest-modules lib/softlookup
 	SOFTLOOKUP_TYPECHECK=1 $(PYTEST) tests --ignore tests/book --ignore tests/gradient

@@ -22,6 +22,7 @@ from softlookup.splitting import GPT2_PATTERN, GPT4_PATTERN
 from softlookup.unigram import UnigramTokenizer
 from softlookup.wordpiece import WordPieceTokenizer
 
+pytestmark = pytest.mark.repeats
 N_STRINGS = 20_000
 PATTERNS = {"gpt2": GPT2_PATTERN, "gpt4": GPT4_PATTERN}
 ASSIGNED = [

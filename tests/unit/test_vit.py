@@ -228,6 +228,7 @@ def test_a_copy_is_the_same_model(images):
     assert copy.deepcopy(model)(images).equal(model(images))
 
 
+@pytest.mark.repeats
 def test_digits(generator):
     """`vision-transformer`: at least 95% of unseen digits, after a few seconds."""
     pictures, classes = load_digits(return_X_y=True)
