@@ -23,6 +23,7 @@ from one_head import ONE_HEAD_HEADS, one_head_rows
 from recipes import LEDGER_HEADS, RECIPE_HEADS, ledger_rows, recipe_rows
 from recurrence import GRU_HEADS, LENGTH_HEADS, gru_rows, length_rows
 from tf_idf import TF_IDF_HEADS, tf_idf_rows
+from tiers import TIER_HEADS, tier_rows
 from tokenization import TOKENIZATION_HEADS, tokenization_rows
 from word2vec import WORD2VEC_HEADS, word2vec_rows
 
@@ -44,6 +45,7 @@ SECTIONS: dict[str, tuple[list[str], Rows]] = {
     "recipes": (RECIPE_HEADS, recipe_rows),
     "ledger": (LEDGER_HEADS, ledger_rows),
     "ideas": (IDEA_HEADS, idea_rows),
+    "tiers": (TIER_HEADS, tier_rows),
 }
 """The sections of the page: the heads of a table, and what measures its rows."""
 
