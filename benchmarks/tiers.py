@@ -2,9 +2,9 @@
 
 Each is executed alone, in a folder of its own and a fresh process, in the tier that fits the
 machine, or that of the variable ``SOFTLOOKUP_TIER``. What is measured goes into ``tiers.json`` at
-once, under the tier and the card. ``python benchmarks/run.py tiers`` measures all notebooks and
-writes the table; with their names, ``python benchmarks/tiers.py 17_training``, only these are
-measured, and the table is left for the former.
+once, under the tier and the card. ``python benchmarks/run.py tiers`` measures what is missing
+there, or all where nothing is, and writes the table; with names of notebooks, as in
+``python benchmarks/tiers.py 17_training``, only these are measured, and no table is written.
 """
 
 import json
@@ -139,8 +139,10 @@ def title(path: Path) -> str:
 
 
 def tier_rows() -> list[list[str]]:
-    """Measure, and show."""
-    measure(notebooks())
+    """Measure the notebooks that the record lacks, or all where it is whole; and show."""
+    known = read_record().get(choose_tier().name, {}).get(card(), {})
+    lacking = [path for path in notebooks() if path.stem not in known]
+    measure(lacking or notebooks())
     return table_rows(read_record())
 
 

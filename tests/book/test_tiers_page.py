@@ -90,6 +90,19 @@ def test_a_notebook_is_executed_and_asked(toy, monkeypatch, tmp_path):
     assert not [*tmp_path.glob("*.ipynb")][1:]
 
 
+def test_what_the_record_lacks_is_measured_first(monkeypatch):
+    record, asked = copy.deepcopy(RECORD), []
+    found = {"seconds": 1, "bytes": 2**30, "result": None}
+    here = record["cpu"][tiers.PROCESSOR] = dict.fromkeys(NAMES[1:], found)
+    monkeypatch.setenv(tiers.TIER_VARIABLE, "cpu")
+    monkeypatch.setattr(tiers, "read_record", lambda: record)
+    monkeypatch.setattr(tiers, "measure", lambda paths: asked.append([p.stem for p in paths]))
+    assert tiers.tier_rows()[0][1:4] == ["–"] * 3
+    here[NAMES[0]] = found
+    tiers.tier_rows()
+    assert asked == [NAMES[:1], NAMES]
+
+
 def test_a_further_card_is_a_further_row():
     record = copy.deepcopy(RECORD)
     first = {"seconds": 1234, "bytes": 3 * 2**30, "result": "2.00 bits a byte"}
