@@ -36,7 +36,6 @@ RESULTS = {
     " / len(english):.1%} of sentences'",
     "17_training": "f'{table[\"GPT, letters\"]:.2f} bits a byte'",
     "18_modern_attention": "f'{at[\"all keys\"][:, 7:64].mean():.2f} nats a letter'",
-    "19_looking_inside": "f'{home[0]:.1%} of digits'",
 }
 """How the names of a notebook's cells tell what its largest training has reached."""
 
