@@ -92,7 +92,7 @@ def train_capstone(
     n_steps = sizes["n_steps"] if n_steps is None else n_steps
     require_int(1, n_steps=n_steps, n_parts=n_parts, every=every)
     stream, n_letters = _letters()
-    with join(None if chosen.device.type == "cuda" else chosen.device) as place:
+    with join(chosen.device) as place:
         torch.manual_seed(17)
         shape = {name: sizes[name] for name in ("d_model", "n_heads", "n_layers")}
         model = GPT(GPTConfig(n_letters, sizes["n_context"], **shape, **TODAY))

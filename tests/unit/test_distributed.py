@@ -140,6 +140,19 @@ def test_processes_that_find_different_checkpoints_refuse(together):
 # one process, and numbers
 
 
+@pytest.mark.parametrize(
+    ("asked", "given"), [(None, "cuda:3"), ("cuda", "cuda:3"), ("cuda:1", "cuda:1"), ("cpu", "cpu")]
+)
+def test_torchrun_assigns_a_gpu_to_each_process(monkeypatch, asked, given):
+    taken = []
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
+    with training.join(asked) as place:
+        assert place.device == torch.device(given)
+    assert taken == ([] if given == "cpu" else [place.device])
+
+
 def test_without_torchrun_a_process_is_alone():
     with training.join("cpu") as place:
         assert place == distributed.Place(0, 1, torch.device("cpu"))
@@ -170,6 +183,7 @@ def test_each_tier_has_sizes_of_its_own(tiny, tmp_path):
     train, asked = tiny
     losses = train(tmp_path / "run")
     assert len(losses) == 3
+    assert asked["join"].call_args == call(torch.device("cpu"))
     assert asked["random_pieces"].call_args.args[1:] == (7, 5)
     saved = load_file(tmp_path / "run")
     assert saved["model.embedding.weight"].shape[1] == 12
@@ -183,13 +197,6 @@ def test_products_are_rounded_where_the_tier_says_so(tiny, tmp_path):
     exact, rounded = (tiny[0](tmp_path / f"{d}", dtype=d) for d in (None, torch.bfloat16))
     assert exact != rounded
     assert_close(exact, rounded, rtol=0.02, atol=0)
-
-
-def test_the_gpu_is_the_one_that_torchrun_assigns(tiny, tmp_path):
-    train, asked = tiny
-    train(tmp_path / "on", device="cuda", n_steps=1)  # None: join finds the process's own
-    train(tmp_path / "off", tier="cpu", n_steps=1)
-    assert asked["join"].call_args_list == [call(None), call(torch.device("cpu"))]
 
 
 @pytest.mark.parametrize("world_size", [1, 2, 3, 7])

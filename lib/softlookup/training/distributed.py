@@ -44,8 +44,8 @@ def join(device: torch.device | str | None = None) -> Iterator[Place]:
     """Meet the other processes that ``torchrun`` has started; alone if it has started none.
 
     Args:
-        device: What to compute on. None: with CUDA the GPU that ``torchrun`` assigns, otherwise
-            the CPU.
+        device: What to compute on. "cuda" without a number is the GPU that ``torchrun`` assigns.
+            None: that one where there is CUDA, otherwise the CPU.
 
     Yields:
         This process's place. After the block the processes have parted, unless they had met before.
@@ -57,10 +57,12 @@ def join(device: torch.device | str | None = None) -> Iterator[Place]:
         ...     place.rank, place.world_size
         (0, 1)
     """
-    if device is None and torch.cuda.is_available():
-        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
-    device = torch.device("cpu" if device is None else device)
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = torch.device(device)
     if device.type == "cuda":
+        if device.index is None:
+            device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
         torch.cuda.set_device(device)
     if "RANK" not in os.environ:
         yield Place(0, 1, device)
