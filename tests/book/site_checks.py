@@ -182,7 +182,12 @@ def axe_faults(page: Page, leave_out: str = "") -> list[str]:
     context = {"exclude": [[selector] for selector in outside]}
     if not page.evaluate("() => 'run' in (window.axe ?? {})"):
         page.evaluate(Axe().axe_script)
-    run = "([context, options]) => axe.run(context, options).then((found) => found.violations)"
+    run = """async ([context, options]) => {
+        const ends = (one) => one.effect.getTiming().iterations < Infinity;
+        const moving = document.getAnimations().filter(ends);  // a colour on its way is none yet
+        await Promise.allSettled(moving.map((one) => one.finished));
+        return (await axe.run(context, options)).violations;
+    }"""
     return [
         f"axe {rule['id']}: {node['html'][:160]} {node.get('failureSummary', '')[:200]}"
         for rule in page.evaluate(run, [context, AXE_OPTIONS])
