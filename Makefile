@@ -5,7 +5,7 @@ BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal
 export OMP_NUM_THREADS := 1
 
-.PHONY: book test lint units chapters site again bench mutants bugs ledger corpus serve colab address clean
+.PHONY: book test lint units typed chapters html pages again bench mutants bugs ledger corpus serve colab address clean
 
 book: .venv/installed
 	@$(BIN)/python _ext/execute.py
@@ -13,7 +13,10 @@ book: .venv/installed
 	@$(BUILD)
 	@echo "The book is ready: file://$(CURDIR)/_build/html/index.html   (or: make serve)"
 
-test: lint units chapters site
+test: lint units chapters
+	@echo "Two at once: Sphinx builds the site on one core."
+	@$(MAKE) -j2 --output-sync typed html
+	@$(MAKE) pages
 
 lint: .venv/installed
 	$(BIN)/ruff check .
@@ -21,18 +24,22 @@ lint: .venv/installed
 	$(BIN)/nbstripout --verify --keep-id chapters/*.ipynb
 	$(BIN)/lint-imports
 
-# Twice: as they are, then with every annotated shape of the library checked at run time; there
-# without the finite differences and the tests marked `repeats`: one call, thousands of times.
 units: .venv/installed
 	$(PYTEST) tests --ignore tests/book --doctest-modules lib/softlookup
+
+# Again, with every annotated shape of the library checked at run time; without the finite
+# differences and the tests marked `repeats`: one call, thousands of times.
+typed: .venv/installed
 	SOFTLOOKUP_TYPECHECK=1 $(PYTEST) tests --ignore tests/book --ignore tests/gradient
 
 chapters: .venv/installed
 	$(BIN)/python _ext/execute.py --all
 
-site: .venv/installed
+html: .venv/installed
 	@echo "Building the site; a warning is an error."
 	$(BUILD) --all
+
+pages: .venv/installed
 	$(PYTEST) tests/book
 
 again: .venv/installed
