@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,7 @@ PUBLIC = list(public_things().items())
 NO_CONCEPT = ("checks", "show", "exercises", "data")  # nothing to teach
 
 
+@cache
 def anchors(page: str) -> set[str] | None:
     """The anchors of a page's headings, or None if there is no such page."""
     notebooks = {path.stem[3:]: path for path in lecture_map.chapter_files().values()}

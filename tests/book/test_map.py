@@ -3,6 +3,7 @@
 import ast
 import importlib
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,13 @@ FINISHED = [row for row in ROWS if row["chapter"] in WRITTEN]
 def cells(path: Path) -> list[dict]:
     """The cells of a notebook."""
     return json.loads(path.read_text(encoding="utf-8"))["cells"]
+
+
+@cache
+def functions(file: str) -> set[str]:
+    """The names of a test file's functions."""
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def asserts(source: str) -> bool:
@@ -59,9 +67,7 @@ def test_a_row_points_at_code_and_tests_that_exist(row):
         assert hasattr(importlib.import_module(f"softlookup.{module}"), attribute), name
     for test in row.get("tests", []):
         file, function = test.split("::")
-        tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-        functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-        assert function in functions, test
+        assert function in functions(file), test
 
 
 @pytest.mark.parametrize("row", FINISHED, ids=lambda row: row["id"])
