@@ -17,12 +17,13 @@ from typing import Any
 
 import nbformat
 import torch
-import yaml
 from nbclient import NotebookClient
 
 from softlookup.tiers import TIER_VARIABLE, choose_tier
 
-ROOT = Path(__file__).parents[1]
+sys.path.append(str(Path(__file__).parents[1] / "_ext"))
+from execute import chapters as notebooks
+
 RECORD = Path(__file__).with_name("tiers.json")
 TIER_HEADS = ["notebook", "CPU, s", "MB", "result", "GPU", "s", "MB", "result"]
 PROCESSOR = "processor"
@@ -53,13 +54,6 @@ if {on_gpu}:
     _peak = _torch.cuda.max_memory_allocated() if _torch.cuda.is_available() else None
 print(_json.dumps({{"seconds": round(_seconds), "bytes": _peak, "result": {result}}}))
 """
-
-
-def notebooks() -> list[Path]:
-    """All notebooks of the book, in its order."""
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    names = [page["file"] for part in toc["parts"] for page in part["chapters"]]
-    return [path for name in names if (path := ROOT / f"{name}.ipynb").exists()]
 
 
 def card() -> str:
