@@ -58,6 +58,12 @@ def chapter_files() -> dict[int, Path]:
     return {int(path.name[:2]): path for path in sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))}
 
 
+def pages() -> dict[str, Path]:
+    """All notebooks, by the names that docstrings give them: without the chapter's number."""
+    notebooks = (ROOT / "chapters").glob("*.ipynb")
+    return {re.sub(r"^\d\d_", "", path.stem): path for path in notebooks}
+
+
 def sections(path: Path) -> dict[str, list[tuple[str, str]]]:
     """Where a chapter settles each concept: the sections (anchor, title) of its cells."""
     found = defaultdict(list)

@@ -173,12 +173,11 @@ class ReferenceLedger(Directive):
         """The name in its module, as a link to the section that teaches it, if there is one."""
         literal = lecture_map.literal(name.split(".", 1)[1])
         place = re.search(r"Chapter: ([\w-]+)#([\w-]+)", public_names()[name])
-        files = {path.stem[3:]: path.stem for path in lecture_map.chapter_files().values()}
-        files |= {path.stem: path.stem for path in (ROOT / "chapters").glob("[a-z]*.ipynb")}
-        if not place or place[1] not in files:
+        pages = lecture_map.pages()
+        if not place or place[1] not in pages:
             return [literal]
         env = self.state.document.settings.env
-        uri = env.app.builder.get_relative_uri(env.docname, f"chapters/{files[place[1]]}")
+        uri = env.app.builder.get_relative_uri(env.docname, f"chapters/{pages[place[1]].stem}")
         return [nodes.reference("", "", literal, internal=True, refuri=f"{uri}#{place[2]}")]
 
 

@@ -21,8 +21,7 @@ NO_CONCEPT = ("checks", "show", "exercises", "data")  # nothing to teach
 @cache
 def anchors(page: str) -> set[str] | None:
     """The anchors of a page's headings, or None if there is no such page."""
-    notebooks = {path.stem[3:]: path for path in lecture_map.chapter_files().values()}
-    notebooks |= {path.stem: path for path in (ROOT / "chapters").glob("*.ipynb")}
+    notebooks = lecture_map.pages()
     if page in notebooks:
         cells = lecture_map.json.loads(notebooks[page].read_text(encoding="utf-8"))["cells"]
         sources = ["".join(c["source"]) for c in cells if c["cell_type"] == "markdown"]
