@@ -9,7 +9,13 @@ from pathlib import Path
 
 import regex
 
-from softlookup.checks import require, require_distinct, require_int, require_tokens
+from softlookup.checks import (
+    require,
+    require_distinct,
+    require_int,
+    require_known_ids,
+    require_tokens,
+)
 from softlookup.files import replace_file
 from softlookup.merges import BYTES, Pair, apply_merges, learn_merges
 from softlookup.splitting import GPT4_PATTERN, compiled, require_writable, split_chunks
@@ -159,9 +165,7 @@ class BytePairTokenizer:
             ('€', '\\ufffd')
         """
         ids = list(ids)
-        size = len(self)
-        wrong = [id_ for id_ in ids if type(id_) is not int or not 0 <= id_ < size]
-        require(not wrong, f"ids must be integers from 0 to {size - 1}", wrong=wrong[:5])
+        require_known_ids(len(self), ids)
         return b"".join([self.token_bytes[id_] for id_ in ids]).decode(errors="replace")
 
     def save(self, path: str | os.PathLike) -> None:

@@ -228,6 +228,25 @@ def require_ids(size: int, **ids: Tensor) -> None:
             require(smallest >= 0 and largest < size, rule, smallest=smallest, largest=largest)
 
 
+def require_known_ids(size: int, ids: list[int]) -> None:
+    """Raise a ``ValueError`` unless every id of a list is an integer from 0 to ``size`` - 1.
+
+    Args:
+        size: How many tokens there are.
+        ids: What the caller wants to read.
+
+    Raises:
+        ValueError: An id stands for no token; the first five of these are shown.
+
+    Example:
+        >>> require_known_ids(3, [2, 3, -1])
+        Traceback (most recent call last):
+        ValueError: ids must be integers from 0 to 2; got wrong=[3, -1]
+    """
+    wrong = [id_ for id_ in ids if type(id_) is not int or not 0 <= id_ < size]
+    require(not wrong, f"ids must be integers from 0 to {size - 1}", wrong=wrong[:5])
+
+
 def require_text(**values: object) -> None:
     """Raise a ``ValueError`` unless each of ``values`` is a string.
 

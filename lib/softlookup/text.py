@@ -4,7 +4,14 @@ from collections.abc import Iterable
 
 import regex
 
-from softlookup.checks import require, require_distinct, require_int, require_text, require_tokens
+from softlookup.checks import (
+    require,
+    require_distinct,
+    require_int,
+    require_known_ids,
+    require_text,
+    require_tokens,
+)
 
 # Letters, marks, digits, underscores; an apostrophe between two of them holds a word together.
 WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}\p{M}\p{N}_]+)*")
@@ -205,9 +212,7 @@ class Vocabulary:
             >>> Vocabulary(["a", "b"]).decode([2, 1])
             ['b', 'a']
         """
-        require_int(0, **{f"ids[{i}]": id_ for i, id_ in enumerate(ids)})
-        too_large = [id_ for id_ in ids if id_ >= len(self)]
-        require(not too_large, f"ids must be below the size {len(self)}", too_large=too_large)
+        require_known_ids(len(self), ids)
         return [self._tokens[id_] for id_ in ids]
 
     def __len__(self) -> int:

@@ -1,5 +1,7 @@
 """The checks: each rule holds its tongue when kept, and names every value when broken."""
 
+import re
+
 import pytest
 import torch
 
@@ -10,6 +12,7 @@ from softlookup.checks import (
     require_float,
     require_ids,
     require_int,
+    require_known_ids,
     require_mask,
     require_pair_mask,
     require_rows,
@@ -144,6 +147,20 @@ def test_require_ids_refuses_what_no_row_has(wrong):
     message = rf"^y must be from 0 to 4; got smallest={min(2, wrong)}, largest={max(2, wrong)}$"
     with pytest.raises(ValueError, match=message):
         require_ids(5, x=ids[:1], y=ids)
+
+
+@pytest.mark.parametrize("wrong", [-1, 5, 1.0, True, "a", None])
+def test_require_known_ids_refuses_what_is_no_token(wrong):
+    require_known_ids(5, [4, 0])
+    require_known_ids(0, [])
+    message = f"ids must be integers from 0 to 4; got wrong=[{wrong!r}]"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        require_known_ids(5, [4, wrong, 0])
+
+
+def test_require_known_ids_shows_the_first_five():
+    with pytest.raises(ValueError, match=r"wrong=\[9, 8, 7, 6, 5\]$"):
+        require_known_ids(1, [9, 8, 0, 7, 6, 5, 4])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.complex64])

@@ -210,7 +210,7 @@ def test_split_at_markers():
         (lambda: UnigramTokenizer({"<unk>": -1.0}), r"distinct; got repeated=\['<unk>'\]"),
         (lambda: UnigramTokenizer({"a": -1.0}).encode("a▁"), "hold the marker ▁; got position=1"),
         (lambda: UnigramTokenizer({"a": -1.0}).encode("\udfff"), "lone surrogate"),
-        (lambda: UnigramTokenizer({"a": -1.0}).decode([2]), "ids must be below the size 2"),
+        (lambda: UnigramTokenizer({"a": -1.0}).decode([2]), "ids must be integers from 0 to 1"),
         (lambda: UnigramTokenizer.train("abc", 9), "must be a list of tokens, not one string"),
         (lambda: UnigramTokenizer.train([""], 9), "texts must hold at least one character"),
         (lambda: UnigramTokenizer.train(["abc"], 4), "vocab_size must be .* at least 5"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import regex
 
-from softlookup.checks import require, require_distinct, require_tokens
+from softlookup.checks import require, require_distinct, require_known_ids, require_tokens
 from softlookup.splitting import require_writable
 from softlookup.wordpiece import WordPieceTokenizer
 
@@ -145,8 +145,7 @@ class BERTTokenizer:
             ValueError: An id stands for nothing here.
         """
         ids = list(ids)
-        wrong = [id_ for id_ in ids if type(id_) is not int or not 0 <= id_ < len(self)]
-        require(not wrong, f"ids must be integers from 0 to {len(self) - 1}", wrong=wrong[:5])
+        require_known_ids(len(self), ids)
         return self._inner.decode([self._own[id_] for id_ in ids])
 
     def __len__(self) -> int:

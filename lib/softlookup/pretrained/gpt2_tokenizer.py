@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from softlookup.bpe import BytePairTokenizer
-from softlookup.checks import require
+from softlookup.checks import require, require_known_ids
 from softlookup.merges import BYTES, Pair
 from softlookup.splitting import GPT2_PATTERN
 
@@ -137,9 +137,7 @@ class GPT2Tokenizer:
             ValueError: An id stands for nothing here.
         """
         ids = list(ids)
-        wrong = [id_ for id_ in ids if type(id_) is not int or id_ not in self._own]
-        rule = f"ids must be integers from 0 to {len(self) - 1}"
-        require(not wrong, rule, wrong=wrong[:5])
+        require_known_ids(len(self), ids)
         return self._inner.decode([self._own[id_] for id_ in ids])
 
     def __len__(self) -> int:
