@@ -149,6 +149,7 @@ def test_require_ids_refuses_what_no_row_has(wrong):
         require_ids(5, x=ids[:1], y=ids)
 
 
+@pytest.mark.bad_input
 @pytest.mark.parametrize("wrong", [-1, 5, 1.0, True, "a", None])
 def test_require_known_ids_refuses_what_is_no_token(wrong):
     require_known_ids(5, [4, 0])
