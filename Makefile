@@ -4,6 +4,8 @@ BIN := .venv/bin
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
 PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal
 export OMP_NUM_THREADS := 1
+# Whatever the shell says, Python keeps what it has compiled: the tests start it dozens of times.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: book test lint units typed chapters html pages again bench mutants bugs ledger corpus serve colab address clean
 

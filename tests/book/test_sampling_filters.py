@@ -86,24 +86,30 @@ def test_draws_come_as_often_as_they_are_probable(maths):
 
 # What the page shows
 
+ROWS = """(rows) => rows.map((row) => {
+    const part = (name) => row.querySelector(`.sf-${name}`);
+    const width = (name) => parseFloat(part(name).style.width);
+    return {token: part("token").innerText, value: part("value").innerText,
+            cut: row.classList.contains("sf-cut"), before: width("before"), now: width("now")};
+})"""
+
 
 def assert_shows(page, prompt=0, *, temperature=1.0, k=None, p=None, least=None):
     row = rounded(SCORES[prompt])
     plain = row.softmax(dim=-1)
     now = sampling_weights(row, temperature=temperature, top_k=k, top_p=p, min_p=least)
     order = row.argsort(descending=True).tolist()
-    rows = page.locator(".sf-row").all()
+    rows = page.locator(".sf-row").evaluate_all(ROWS)
     assert len(rows) == 12
     largest = max(plain.max().item(), now.max().item())
     for id_, line in zip(order, rows, strict=False):
-        assert line.locator(".sf-token").inner_text() == TOKENS[id_]
-        shown = line.locator(".sf-value").inner_text().split(" · ")[0]
+        assert line["token"] == TOKENS[id_]
         cut = f"cut ({plain[id_]:.3f})"
-        assert shown == (cut if now[id_] == 0 else f"{now[id_]:.3f}")
-        assert ("sf-cut" in line.get_attribute("class")) == (now[id_] == 0).item()
+        assert line["value"].split(" · ")[0] == (cut if now[id_] == 0 else f"{now[id_]:.3f}")
+        assert line["cut"] == (now[id_] == 0).item()
         for part, weights in ("before", plain), ("now", now):
-            width = line.locator(f".sf-{part}").evaluate("(node) => parseFloat(node.style.width)")
-            assert width == pytest.approx(100 * weights[id_].item() / largest, abs=1e-3)
+            width = 100 * weights[id_].item() / largest
+            assert line[part] == pytest.approx(width, abs=1e-3)
     left = now > 0
     said = page.inner_text(".sf-live")
     assert said.startswith(f"{left.sum()} of 23 tokens left; the model gave them "

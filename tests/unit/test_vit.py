@@ -186,6 +186,7 @@ def test_every_parameter_gets_a_gradient(images):
     assert [name for name in without if not name.endswith("W_K.bias")] == []
 
 
+@pytest.mark.repeats
 def test_one_batch_is_learnt_by_heart(images):
     model = ViT(SMALL).double()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
