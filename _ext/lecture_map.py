@@ -7,6 +7,7 @@ they settle in their metadata. The page is made from both; tests/book/test_map.p
 import json
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -64,6 +65,7 @@ def pages() -> dict[str, Path]:
     return {re.sub(r"^\d\d_", "", path.stem): path for path in notebooks}
 
 
+@cache
 def sections(path: Path) -> dict[str, list[tuple[str, str]]]:
     """Where a chapter settles each concept: the sections (anchor, title) of its cells."""
     found = defaultdict(list)
