@@ -93,6 +93,10 @@ DARK = """:root { color-scheme: dark; --sl-ink: #e7e4dd; --sl-paper: #15171a; --
   --sl-accent: #7dbfec; --sl-blue: #5fb0e6; --sl-orange: #f0b23e; --sl-green: #45c79d;
   --sl-red: #f58b55; --sl-purple: #e0a0c5; --sl-edge: #6f747b; --sl-on-accent: #15171a; }
   body { background: #15171a; color: #e7e4dd; }"""
+in_each_look = pytest.mark.parametrize(
+    ("width", "style"), [(1280, LIGHT), (390, DARK)], ids=["wide, light", "narrow, dark"]
+)
+"""No colour of a figure depends on the width, as test_site.py holds: so two looks show all."""
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 import regex
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.data import messages
@@ -312,8 +312,7 @@ def test_a_long_text_is_cut_with_a_word_about_it(open_figure):
     assert page.locator(".bp-warning").is_hidden()
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
+@in_each_look
 def test_it_is_accessible_and_fits(open_figure, merges, style, width):
     page = open_figure(
         BpePlayer(merges=merges, source="the messages"),

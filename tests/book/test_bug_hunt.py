@@ -1,7 +1,7 @@
 """The bug hunt, used in Chromium as a reader would."""
 
 import pytest
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.exercises.bugs import hunt
@@ -144,8 +144,7 @@ def test_two_figures_on_one_page_keep_apart(open_figure):
     assert said(page, 0) == "One of these lines is wrong. Which?"
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, dozen, style, width):
     page = open_figure(BugHunt(dozen), style=style, width=width, reduced_motion="reduce")
     line(page, 0).click()

@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 from torch.testing import assert_close
 
@@ -221,8 +221,7 @@ def test_the_keyboard_does_it_all(open_figure):
     assert page.get_by_role("slider").get_attribute("aria-valuetext") == f"2 of {DEPTH} blocks"
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width)
     for choice in ((0, "none", False, False), (DEPTH, "pre", True, False)):

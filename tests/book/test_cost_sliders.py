@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.cost import (
@@ -125,8 +125,7 @@ def test_the_keyboard_moves_a_slider(open_figure):
     assert_shows(page, 16384, 512)
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width)
     assert axe_faults(page) == []

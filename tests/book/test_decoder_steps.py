@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import LIGHT, in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 from torch.testing import assert_close
 
@@ -452,8 +452,7 @@ def test_two_on_a_page_do_not_meet(open_figure):
     assert titles == ["1. The source", "2. The step before"]
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width)
     page.locator(".ds-details summary").click()

@@ -5,7 +5,7 @@ import json
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 from torch import nn
 from torch.nn import functional as F
@@ -278,8 +278,7 @@ def test_two_on_one_page_do_not_mix(open_figures):
     assert muted == [False, False, False, True, False, False]
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width)
     click(page, "Only head 1")

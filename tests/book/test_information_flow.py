@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.masks import causal_mask
@@ -130,8 +130,7 @@ def test_a_press_stops_the_playing(open_figure, name):
     assert page.get_by_role("button", name="Play").count() == 1
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width)
     page.locator('input[name="frame"]').fill(str(FRAMES))

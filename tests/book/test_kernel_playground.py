@@ -7,7 +7,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, drag_by_finger, target_faults
+from conftest import drag_by_finger, in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.kernels import (
@@ -356,8 +356,7 @@ def test_of_many_points_one_is_a_tab_stop_and_page_keys_choose(open_figure):
     assert_shows(page)
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width, reduced_motion="reduce")
     page.get_by_role("radio", name="bilinear").check()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.masks import causal_mask
@@ -242,8 +242,7 @@ def test_two_on_one_page_do_not_meddle(open_figures):
     assert page.locator(f"#fig-one {checked}").get_attribute("value") == "gaps"
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width, shares={"share": 0.6, "hidden": 0.4})
     for task in ("fill the gaps", "say the next"):

@@ -8,7 +8,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, drag_by_finger, target_faults
+from conftest import DARK, LIGHT, drag_by_finger, in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention, attention_scores, attention_weights
@@ -482,8 +482,7 @@ def test_the_keyboard_alone_reaches_and_uses_every_control(open_figure):
     assert {f"Token {token}, arrow keys move it" for token in TOKENS} <= reached
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(microscope(causal=True), style=style, width=width, reduced_motion="reduce")
     page.get_by_label("columns of X").check()

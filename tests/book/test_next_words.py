@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from conftest import DARK, LIGHT
+from conftest import in_each_look
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.language_model import known_words
@@ -164,8 +164,7 @@ def test_the_keyboard_draws(open_figure):
     assert "drew" in page.locator(".sl-live").inner_text()
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width)
     assert axe_faults(page) == []

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.show import ParameterCalculator
@@ -250,8 +250,7 @@ def test_two_on_one_page_keep_apart(open_figures):
     assert [text.split(" ")[0] for text in said] == ["63,045,632", "214,171,648"]
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width)
     assert axe_faults(page) == []

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from conftest import DARK, LIGHT
+from conftest import in_each_look
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.patches import patchify
@@ -123,8 +123,7 @@ def test_it_works_by_keyboard_and_keeps_its_place(open_figure):
     assert shortcuts == ["true", "true"]
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
+@in_each_look
 def test_it_is_accessible_and_fits(open_figure, style, width):
     page = open_figure(style=style, width=width, reduced_motion="reduce")
     for place in 0, 3:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.positions import frequencies, period, shift_rotation, sinusoidal_at
@@ -375,8 +375,7 @@ def test_other_dials(dial):
 # Both
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figures, style, width):
     page = open_figures(
         SinusoidExplorer(),

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.bptt import hidden_gradients
@@ -249,8 +249,7 @@ def test_sliders_by_keyboard(open_sliders):
     assert_shows(page, ROTATION, 1.01, 50, False)
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figures, style, width):
     figures = RnnStepper(**EXAMPLE, printed=PRINTED), SpectralSliders({"one": ROTATION}, START)
     page = open_figures(*figures, ready=".rn-chart", style=style, width=width)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention_weights
@@ -255,8 +255,7 @@ def test_the_keyboard_does_it_all(open_figure):
     assert_shows(page, "wide", "causal", reader=6, before="tired")
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width)
     choose(page, "ending", "wide")

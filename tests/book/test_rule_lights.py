@@ -11,7 +11,7 @@ from itertools import product
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.data import messages, split
@@ -383,8 +383,7 @@ def test_two_figures_on_one_page_keep_apart(open_figure):
     assert_shows(page, "12345", SETTINGS[0], place=1)
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width, reduced_motion="reduce")
     page.locator("textarea").fill("BUY VIAGRA, MAKE $1,000 EVERY DAY " + "W" * 300)

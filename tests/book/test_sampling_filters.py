@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.decoding import min_p_filter, sampling_weights, top_k_filter, top_p_filter
@@ -192,8 +192,7 @@ def test_two_on_one_page_do_not_meddle(open_figures):
     assert page.inner_text("#fig-a .sf-quote") == "The value of the expr …"
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width)
     page.locator('input[name="p"]').fill("70")

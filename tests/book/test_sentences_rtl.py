@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from conftest import DARK, LIGHT
+from conftest import in_each_look
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.show import sentences, show_readings, show_spans
@@ -86,8 +86,7 @@ def test_letters_join(open_readings):
     assert widths[0] < 0.9 * widths[1]  # joined letters are narrower than letters kept apart
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figures, open_readings, drawn, style, width):
     page = open_readings("rtl", style=style, width=width)
     assert axe_faults(page) == []

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention, attention_weights
@@ -248,8 +248,7 @@ def test_two_figures_on_one_page_do_not_mix(open_figures):
     assert page.locator(".ss-sign").all_inner_texts() == ["=", "≠"]
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width)
     choose(page, "mask", "only what came before")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, drag_by_finger, target_faults
+from conftest import drag_by_finger, in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.embeddings import MEASURES, similarity
@@ -255,8 +255,7 @@ def test_the_largest_picture_still_fits(open_figure):
     assert outside == 0
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width, reduced_motion="reduce")
     for name in ("A zero vector", "Opposite", "Start"):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, drag_by_finger, target_faults
+from conftest import drag_by_finger, in_each_look, target_faults
 from site_checks import axe_faults, focus_faults, scroll_faults
 
 from softlookup.attention import attention, attention_scores
@@ -290,8 +290,7 @@ def test_the_shade_is_the_answer_at_each_place(open_figure):
     assert found == pytest.approx(255 * (0.03 + 0.042 * answer), abs=1) != before
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width, reduced_motion="reduce")
     for name in ("Hard: one key", "All alike", "Softmax"):

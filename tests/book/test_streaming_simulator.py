@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import LIGHT, in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention, attention_weights
@@ -169,8 +169,7 @@ def test_two_of_them_on_one_page_do_not_disturb_each_other(open_figures, head):
     assert ["at most 2 keys" in caches[0], "at most 7 keys" in caches[1]] == [True, True]
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figures, head, style, width):
     figure = StreamingSimulator(list(TEXT), *head, width=4, n_sinks=1)
     page = open_figures(figure, ready=".ss-form", style=style, width=width)

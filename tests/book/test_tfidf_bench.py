@@ -9,7 +9,7 @@ from itertools import combinations, product
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.counting import (
@@ -450,8 +450,7 @@ def test_all_of_it_works_by_keyboard(open_figure):
     assert page.evaluate("document.activeElement.dataset.key") == "weight:0:6"
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
+@in_each_look
 def test_it_is_accessible_and_fits(open_figure, style, width):
     page = open_figure(style=style, width=width, reduced_motion="reduce")
     for label in ["Below zero", "Threefold", "The lecture’s pair"]:

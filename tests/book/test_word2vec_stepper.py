@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from conftest import DARK, LIGHT, target_faults
+from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.ops import sigmoid, softmax
@@ -309,8 +309,7 @@ def test_by_keyboard(open_figure, tables):
     assert page.get_by_label("Negative sampling").is_checked()
 
 
-@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@in_each_look
 def test_accessible_and_within_the_page(open_figure, style, width):
     page = open_figure(style=style, width=width)
     page.get_by_role("button", name="One step").click()
