@@ -82,8 +82,9 @@ def execute(notebooks: list[Path]) -> dict[Path, nbformat.NotebookNode]:
     for path, copied in staged.items():
         copied.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copied)
-    command = [sys.executable, "-m", "pytest", "--nbmake", "--overwrite", "-n", "2", "-v"]
-    command += ["--nbmake-timeout=600", "--rootdir", str(STAGE), "-c", os.devnull]
+    command = [sys.executable, "-m", "pytest", "-v", "-n", "2", "--dist", "worksteal"]
+    command += ["--nbmake", "--nbmake-timeout=600", "--overwrite"]
+    command += ["--rootdir", str(STAGE), "-c", os.devnull]
     command += ["-p", "no:cacheprovider", *map(str, staged.values())]
     # The site shows the small trainings, also where it is built beside a GPU.
     own = {"OMP_NUM_THREADS": "1", "SOFTLOOKUP_STATIC": "1", "SOFTLOOKUP_TIER": "cpu"}
