@@ -17,7 +17,7 @@ book: .venv/installed
 
 test: lint units chapters
 	@echo "Two at once: Sphinx builds the site on one core."
-	@$(MAKE) -j2 --output-sync typed html
+	@$(MAKE) -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) typed html
 	@$(MAKE) pages
 
 lint: .venv/installed
