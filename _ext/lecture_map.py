@@ -59,6 +59,7 @@ def chapter_files() -> dict[int, Path]:
     return {int(path.name[:2]): path for path in sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))}
 
 
+@cache
 def pages() -> dict[str, Path]:
     """All notebooks, by the names that docstrings give them: without the chapter's number."""
     notebooks = (ROOT / "chapters").glob("*.ipynb")
