@@ -94,9 +94,11 @@ DARK = """:root { color-scheme: dark; --sl-ink: #e7e4dd; --sl-paper: #15171a; --
   --sl-red: #f58b55; --sl-purple: #e0a0c5; --sl-edge: #6f747b; --sl-on-accent: #15171a; }
   body { background: #15171a; color: #e7e4dd; }"""
 in_each_look = pytest.mark.parametrize(
-    ("width", "style"), [(1280, LIGHT), (390, DARK)], ids=["wide, light", "narrow, dark"]
+    ("width", "style"),
+    [(390, LIGHT), (390, DARK), (1280, LIGHT), (1280, DARK)],
+    ids=["narrow, light", "narrow, dark", "wide, light", "wide, dark"],
 )
-"""No colour of a figure depends on the width, as test_site.py holds: so two looks show all."""
+"""On a phone and on a screen, by day and by night."""
 
 
 @pytest.fixture

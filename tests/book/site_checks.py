@@ -75,11 +75,6 @@ THIN_OUT = """(alike) => {
     seen.set(kind, (seen.get(kind) ?? 0) + 1);
     if (seen.get(kind) > alike) row.remove();
   });
-  document.querySelectorAll('mjx-container').forEach((formula) => {
-    const kind = `formula in ${formula.closest('p, td, th, li, h1, h2, h3, h4')?.tagName}`;
-    seen.set(kind, (seen.get(kind) ?? 0) + 1);
-    if (seen.get(kind) > alike) formula.replaceChildren();
-  });
   document.querySelectorAll('.sl-picture svg[role="img"] > g').forEach((g) => g.remove());
 }"""
 
@@ -170,10 +165,10 @@ def open_page(page: Page, path: Path, query: str = "") -> None:
 
 
 def thin_out(page: Page) -> None:
-    """Leave a few words of each colour in the code, a few formulas, a few rows of the long tables.
+    """Leave a few words of each colour in the code, a few rows of the long tables, no strokes.
 
-    A page has thousands of each; axe needs a minute to find the same again and again. Strokes go
-    too: a picture speaks by its name alone to a reader who hears the page.
+    A page has thousands of each; axe needs a minute to find the same again and again. A picture
+    speaks by its name alone to a reader who hears the page.
     """
     page.evaluate(THIN_OUT, ALIKE)
 

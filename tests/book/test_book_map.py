@@ -93,7 +93,8 @@ def test_bad_input(options):
         show_book_map(**options)
 
 
-@pytest.mark.parametrize(("width", "style"), [(1280, LIGHT), (390, DARK), (320, LIGHT)])
+@pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [320, 390, 1280])
 def test_accessible_and_within_the_page(browser, tmp_path, style, width):
     html = figure_html(linked(HTML, PAGES), caption="The map.", name="fig-map")
     path = tmp_path / "map.html"

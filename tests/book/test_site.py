@@ -45,19 +45,16 @@ def test_page_is_sound(browser: Browser, site: Path, page_name: str) -> None:
     with watched(browser, viewport={"width": WIDTHS[0], "height": 900}) as (page, faults, loaded):
         open_page(page, site / page_name)
         found += [*weight_faults(loaded, BUDGET), *figure_faults(page)]
-        page.evaluate("() => document.querySelectorAll('details').forEach((d) => (d.open = true))")
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 900})
-            page.evaluate(SETTLED)
-            found += scroll_faults(page)
         thin_out(page)
+        page.evaluate("() => document.querySelectorAll('details').forEach((d) => (d.open = true))")
         for width, mode, whole in STATES:
             page.set_viewport_size({"width": width, "height": 900})
             page.emulate_media(color_scheme=mode, reduced_motion="reduce")
             page.evaluate(SETTLED)
             if not whole:
                 page.evaluate("() => document.querySelector('article').replaceChildren()")
-            found += [f"{width} px, {mode}: {fault}" for fault in axe_faults(page)]
+            here = [*scroll_faults(page), *axe_faults(page)]
+            found += [f"{width} px, {mode}: {fault}" for fault in here]
         assert not [*faults, *found]
 
 
@@ -65,8 +62,8 @@ def test_no_colour_of_a_figure_depends_on_the_width() -> None:
     """So that what axe saw of an article at one width holds at the other."""
     for path in (ROOT / "lib" / "softlookup" / "show").glob("*.css"):
         code = path.read_text(encoding="utf-8")
-        narrow = re.findall(r"@media \((?:max|min)-width[^{]*\{((?:[^{}]*\{[^}]*\})*)", code)
-        assert len(narrow) == len(re.findall(r"@media.*-width", code)), path.name
+        narrow = re.findall(r"@(?:media|container)[^{]*-width[^{]*\{((?:[^{}]*\{[^}]*\})*)", code)
+        assert len(narrow) == len(re.findall(r"@(?:media|container).*-width", code)), path.name
         assert not re.search(r"color|background|fill|stroke|opacity", "".join(narrow)), path.name
 
 
