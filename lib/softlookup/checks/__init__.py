@@ -1,12 +1,12 @@
 """What a caller may pass, written once: in the annotation of the argument.
 
 Read ``ranges`` first, the numbers that an annotation can ask for; then ``rules``, which reads an
-annotation and refuses in words what breaks it; then ``checked``, the decorator that stands above
-each public function and class. ``require`` is for what no annotation can say: how two arguments
-depend on each other, or what a text must hold.
+annotation and refuses in words what breaks it; then ``door``: its decorator ``checked`` stands
+above each public function and class. ``require`` is for what no annotation can say: how two
+arguments depend on each other, or what a text must hold.
 """
 
-from softlookup.checks.checked import checked
+from softlookup.checks.door import checked
 from softlookup.checks.ranges import (
     Count,
     Finite,
