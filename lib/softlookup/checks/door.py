@@ -81,7 +81,7 @@ class Door:
     def __init__(self, function: Callable, options: tuple[frozenset[str], bool]) -> None:
         self.options = options
         parameters = inspect.signature(function).parameters.values()
-        hints = typing.get_type_hints(function, include_extras=True)
+        hints = _unpacked(typing.get_type_hints(function, include_extras=True))
         self.rules = {name: rule_of(hint) for name, hint in hints.items() if name != "return"}
         self.rules = {name: rule for name, rule in self.rules.items() if type(rule) is not Rule}
         positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -102,6 +102,16 @@ class Door:
             for value in args[len(self.names) :]:
                 self.rules[self.rest].check(self.rest, value, call)
         return call
+
+
+def _unpacked(hints: dict[str, object]) -> dict[str, object]:
+    """Named options that stand together in a TypedDict, ``**options: Unpack[T]``, one by one."""
+    for name, hint in list(hints.items()):
+        if typing.get_origin(hint) is typing.Unpack:
+            (options,) = typing.get_args(hint)
+            del hints[name]
+            hints |= typing.get_type_hints(options, include_extras=True)
+    return hints
 
 
 def _with_door(function: Callable, options: tuple[frozenset[str], bool]) -> Callable:
