@@ -58,6 +58,7 @@ from softlookup.layers import (
     rms_norm,
     route,
 )
+from softlookup.models import bert, gpt, vit
 from softlookup.ops import masked_softmax, unit_vectors
 from softlookup.training import inverse_sqrt, warmup_cosine, warmup_stable_decay
 from softlookup.words import (
@@ -294,20 +295,20 @@ def test_parameters_are_as_many_as_transformers_has():
         vocab_size=13, max_position_embeddings=17, type_vocab_size=2, **sizes, **layers
     )
     theirs = transformers.BertForMaskedLM(config).num_parameters()
-    mine = models.bert.configuration.BERTConfig(vocab_size=13, context=17, **ours)
-    assert models.bert.configuration.parameter_count(mine) == theirs
+    mine = bert.BERTConfig(vocab_size=13, context=17, **ours)
+    assert bert.parameter_count(mine) == theirs
     config = transformers.ViTConfig(
         image_size=8, patch_size=2, num_channels=3, num_labels=5, **sizes, **layers
     )
     theirs = transformers.ViTForImageClassification(config).num_parameters()
-    mine = models.vit.ViTConfig(5, (8, 8), 2, 3, **ours)
-    assert models.vit.parameter_count(mine) == theirs
+    mine = vit.ViTConfig(5, (8, 8), 2, 3, **ours)
+    assert vit.parameter_count(mine) == theirs
     config = transformers.GPT2Config(
         vocab_size=13, n_positions=17, n_embd=6, n_head=2, n_inner=11, n_layer=3
     )
     theirs = transformers.GPT2LMHeadModel(config).num_parameters()
-    mine = models.gpt.configuration.GPTConfig(vocab_size=13, context=17, bias=True, **ours)
-    assert models.gpt.configuration.parameter_count(mine) == theirs
+    mine = gpt.GPTConfig(vocab_size=13, context=17, bias=True, **ours)
+    assert gpt.parameter_count(mine) == theirs
 
 
 # training

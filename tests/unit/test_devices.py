@@ -295,10 +295,10 @@ CALLS = {
     "hard_lookup": lambda on: attention.hard_lookup(on(X[0]), on(Y[0]), on(Y[0])),
     "soft_lookup": lambda on: attention.soft_lookup(on(X[0]), on(Y[0]), on(Y[0])),
     "nadaraya_watson": lambda on: attention.nadaraya_watson(
-        on(X[0]), on(Y[0]), on(Y[0]), kernels.gaussian_scores
+        on(X[0]), on(Y[0]), on(Y[0]), attention.gaussian_scores
     ),
     "gaussian_process": lambda on: attention.gaussian_process_mean(
-        on(X[0]), on(Y[0]), on(Y[0, :, :1]), kernels.gaussian_scores, noise=0.1
+        on(X[0]), on(Y[0]), on(Y[0, :, :1]), attention.gaussian_scores, noise=0.1
     ),
     "bptt": lambda on: bptt(
         *map(on, (X[0], IDS[0], X[0, 0, :4], drawn(4, 8), drawn(4, 4), drawn(4), drawn(11, 4)))
