@@ -35,7 +35,7 @@ from types import FrameType
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import softlookup
 
