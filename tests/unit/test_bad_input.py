@@ -86,12 +86,11 @@ def targets(prefix: str = "softlookup") -> list[Target]:
     found = {}
     for module in _modules():
         for name, thing in vars(module).items():
-            if name.startswith("_") or not callable(thing) or not hasattr(thing, "__name__"):
+            is_check = name.startswith(("_", "require"))
+            if is_check or not callable(thing) or not hasattr(thing, "__name__"):
                 continue
             home = getattr(thing, "__module__", None) or ""
-            if home.split(".")[0] != "softlookup" or home.split(".")[1:2][0] in MACHINERY:
-                continue
-            if not _is_record(thing):
+            if _is_concept(home) and not _is_record(thing):
                 for target in (Target(home, thing), *_methods(home, thing)):
                     found.setdefault(target.name, target)
     inside = re.compile(rf"{re.escape(prefix)}(\.|$)")
@@ -103,6 +102,13 @@ def _modules() -> Iterator[object]:
     for info in pkgutil.walk_packages(softlookup.__path__, "softlookup."):
         if info.name.split(".")[1] not in MACHINERY:
             yield importlib.import_module(info.name)
+
+
+def _is_concept(home: str) -> bool:
+    """Whether a module of this name is public and belongs to the lectures."""
+    package, *rest = home.split(".")
+    is_public = not any(part.startswith("_") for part in rest)
+    return package == "softlookup" and is_public and not MACHINERY & set(rest[:1])
 
 
 def _is_record(thing: object) -> bool:
