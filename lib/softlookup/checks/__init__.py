@@ -1,9 +1,9 @@
 """What a caller may pass, written once: in the annotation of the argument.
 
-Read ``ranges`` first, the numbers that an annotation can ask for; then ``rules``, which reads an
-annotation and refuses in words what breaks it; then ``door``: its decorator ``checked`` stands
-above each public function and class. ``require`` is for what no annotation can say: how two
-arguments depend on each other, or what a text must hold.
+Read ``ranges`` first, the numbers that an annotation can ask for; then ``rules`` and ``tensors``,
+which refuse in words what breaks a rule; then ``annotations``, which reads the rules, and ``door``:
+its decorator ``checked`` stands above each public function and class. ``require`` is for what no
+annotation can say: how two arguments depend on each other, or what a text must hold.
 """
 
 from softlookup.checks.door import checked

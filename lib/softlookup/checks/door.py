@@ -6,12 +6,14 @@ import os
 import sys
 import typing
 from collections.abc import Callable
+from inspect import Parameter
 from types import FrameType
 
 import torch
 from torch import nn
 
-from softlookup.checks.rules import Call, Rule, rule_of
+from softlookup.checks.annotations import rule_of
+from softlookup.checks.rules import Call, Rule, check_part
 
 EVERYWHERE = bool(os.environ.get("SOFTLOOKUP_TYPECHECK"))
 """For the tests: check each call, also those from within the library, and what comes back."""
@@ -19,6 +21,8 @@ EVERYWHERE = bool(os.environ.get("SOFTLOOKUP_TYPECHECK"))
 LIBRARY = os.path.dirname(os.path.dirname(__file__)) + os.sep
 MACHINERY = tuple(LIBRARY + name for name in ("capstone", "data", "exercises", "show"))
 TORCH = os.path.dirname(torch.__file__) + os.sep
+
+BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 Thing = typing.TypeVar("Thing", bound=Callable)
 
@@ -82,26 +86,42 @@ class Door:
         self.options = options
         parameters = inspect.signature(function).parameters.values()
         hints = _unpacked(typing.get_type_hints(function, include_extras=True))
-        self.rules = {name: rule_of(hint) for name, hint in hints.items() if name != "return"}
-        self.rules = {name: rule for name, rule in self.rules.items() if type(rule) is not Rule}
-        positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        self.names = [p.name for p in parameters if p.kind in positional]
-        self.rest = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None)
-        self.result = rule_of(hints.get("return", typing.Any)) if EVERYWHERE else Rule()
+        rules = {name: rule_of(hint) for name, hint in hints.items() if name != "return"}
+        rules = {name: rule for name, rule in rules.items() if type(rule) is not Rule}
+        kinds = {p.name: p.kind for p in parameters}
+        self.names = [name for name in kinds if kinds[name] in BY_PLACE]
+        of_kind = {kinds.get(name): name for name in rules}
+        self.rest = of_kind.get(Parameter.VAR_POSITIONAL)
+        self.others = of_kind.get(Parameter.VAR_KEYWORD)
+        self.many = {name: rules.pop(name) for name in (self.rest, self.others) if name}
+        # The numbers first: the length of an axis may be worked out from them.
+        self.rules = sorted(rules.items(), key=lambda pair: pair[1].is_deep)
+        self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+        self.has_tensors = any(rule.is_deep for rule in (rules | self.many).values())
+        self.result = rule_of(hints.get("return", typing.Any))
 
-    def check(self, args: tuple, options: dict[str, object]) -> Call:
+    def check(self, args: tuple, named: dict[str, object]) -> Call:
         """Raise an error where an argument breaks its rule."""
-        given = dict(zip(self.names, args, strict=False)) | options
-        call = Call(given, *self.options)
-        if "self" in given and isinstance(given["self"], nn.Module):
+        given = dict(zip(self.names, args, strict=False)) | named
+        call = Call(given, self.defaults, *self.options)
+        if self.has_tensors and isinstance(given.get("self"), nn.Module):
             _start_from_parameters(call)
-        for name, rule in self.rules.items():
+        for name, rule in self.rules:
             if name in given:
                 rule.check(name, given[name], call)
-        if self.rest in self.rules:
-            for value in args[len(self.names) :]:
-                self.rules[self.rest].check(self.rest, value, call)
+        if self.many:
+            self._check_many(args, named, call)
         return call
+
+    def _check_many(self, args: tuple, named: dict[str, object], call: Call) -> None:
+        """Those of ``*args`` and ``**kwargs``."""
+        if self.rest:
+            for k, value in enumerate(args[len(self.names) :]):
+                check_part(f"{self.rest}[{k}]", self.many[self.rest], value, call)
+        if self.others:
+            known = self.names + [name for name, _ in self.rules] + list(self.defaults)
+            for name in named.keys() - set(known):
+                check_part(name, self.many[self.others], named[name], call)
 
 
 def _unpacked(hints: dict[str, object]) -> dict[str, object]:
@@ -127,7 +147,7 @@ def _with_door(function: Callable, options: tuple[frozenset[str], bool]) -> Call
         checked_call = door.check(args, named)
         result = function(*args, **named)
         if EVERYWHERE:
-            door.result.check("the result", result, checked_call)
+            check_part("the result", door.result, result, checked_call)
         return result
 
     return call
@@ -136,11 +156,19 @@ def _with_door(function: Callable, options: tuple[frozenset[str], bool]) -> Call
 def _from_outside(frame: FrameType | None) -> bool:
     """Whether the caller is not the library itself; PyTorch, which calls ``forward``, is passed."""
     while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(TORCH):
-            return not file.startswith(LIBRARY) or file.startswith(MACHINERY)
+        is_outside = _is_outside(frame.f_code.co_filename)
+        if is_outside is not None:
+            return is_outside
         frame = frame.f_back
     return True
+
+
+@functools.cache
+def _is_outside(file: str) -> bool | None:
+    """Whether a file is outside of the library; None for PyTorch's, which do not matter."""
+    if file.startswith(TORCH):
+        return None
+    return not file.startswith(LIBRARY) or file.startswith(MACHINERY)
 
 
 def _start_from_parameters(call: Call) -> None:
@@ -158,5 +186,8 @@ def _first_parameter(module: nn.Module) -> nn.Parameter | None:
     for parameter in state.get("_parameters", {}).values():
         if parameter is not None:
             return parameter
-    children = filter(None, state.get("_modules", {}).values())
-    return next(filter(lambda p: p is not None, map(_first_parameter, children)), None)
+    for child in state.get("_modules", {}).values():
+        parameter = None if child is None else _first_parameter(child)
+        if parameter is not None:
+            return parameter
+    return None
