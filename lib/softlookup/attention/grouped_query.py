@@ -6,7 +6,7 @@ scores, a cache of what was read before, and PyTorch's fused kernel.
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Annotated, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from softlookup.attention.cache import LayerCache
 from softlookup.attention.dot_product import attention_scores
 from softlookup.attention.multi_head import MultiHeadAttention, join_heads, split_heads
-from softlookup.checks import Finite, Rate, Size, checked, require
+from softlookup.checks import Rate, Size, checked, require, require_pair_mask
 from softlookup.layers import RMSNorm
 from softlookup.masks import causal_mask
 
@@ -38,7 +38,7 @@ class Reading(TypedDict, total=False):
     """
 
     rotary: Callable[..., Tensor] | None
-    score_bias: Annotated[Float[Tensor, "... #n_q #n_read"], Finite] | None
+    score_bias: Float[Tensor, "... #n_q #n_read"] | None
     positions: Int[Tensor, "... n_read"] | None
     cache: LayerCache | None
 
@@ -225,6 +225,8 @@ class GroupedQueryAttention(MultiHeadAttention):
             pairs = zip(reversed(bias.shape), reversed(shape), strict=False)
             fits = bias.ndim <= len(shape) and all(a in (1, b) for a, b in pairs)
             require(fits, f"score_bias must fit scores of shape {shape}", score_bias=bias)
+            rule = "score_bias must be finite: what must not be read belongs in mask"
+            require(bool(bias.detach().isfinite().all()), rule)
 
 
 def is_causal(mask: Bool[Tensor, "... n_q n_k"]) -> bool:
