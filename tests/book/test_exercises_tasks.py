@@ -3,18 +3,18 @@
 import json
 import re
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import registry
 from softlookup.exercises import tasks as exercises
 from softlookup.exercises.tasks import FAMILIES, NOTES, PATTERN_CASES, REPAIR_CASES, name_spans
 from softlookup.rules import MONEY, rule_filter
 from softlookup.text import token_offsets, word_tokens
 
-NOTEBOOK = Path(__file__).resolve().parents[2] / "chapters" / "01_tasks.ipynb"
+NOTEBOOK = registry.by_name()["tasks"].path
 KEYS = ["families", "scores", "pattern", "repair", "names"]
 CHECKS = [getattr(exercises, f"check_{key}") for key in KEYS]
 
