@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NUMBER = re.compile(r"^(\d\d)_")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 LINK = re.compile(r"\[([^\]]*\{number\}[^\]]*)\]\((\w+)(?=[#)])")
+ROLE = re.compile(r"\{number\}`(\w+)`")
 
 
 @dataclass(frozen=True)
@@ -96,12 +97,15 @@ def by_name() -> dict[str, Page]:
 
 
 def numbered(markdown: str) -> str:
-    """A text with the numbers of the chapters that its links name: `[chapter {number}](limits)`."""
+    """A text with the numbers of the chapters that it names, as the site shows it.
+
+    It names them in links, `[chapter {number}](limits)`, or plainly, ``chapter {number}`limits` ``.
+    """
 
     def fill(link: re.Match) -> str:
         return link[0].replace("{number}", str(by_name()[link[2]].number))
 
-    return LINK.sub(fill, markdown)
+    return ROLE.sub(lambda role: str(by_name()[role[1]].number), LINK.sub(fill, markdown))
 
 
 def _files(entry: object) -> Iterator[str]:

@@ -4,7 +4,8 @@ Sphinx keeps section numbers in `env.toc_secnumbers` and derives the numbers of 
 equations and exercises from them: filling that dictionary by hand is enough.
 
 A link may name a page as docstrings do, wherever it stands: `[chapter {number}](limits#memory)`.
-With no text, as in `[](limits)`, it reads as the page's title. `{chapters}` lists them all.
+With no text, as in `[](limits)`, it reads as the page's title. Where no link is wanted, the role
+`number` writes a chapter's number, and the directive `chapters` lists all titles.
 """
 
 from docutils import nodes
@@ -14,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
 from sphinx.transforms import SphinxTransform
-from sphinx.util.docutils import SphinxDirective
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import registry
 
@@ -78,6 +79,19 @@ class PageLinks(SphinxTransform):
                 text.parent.replace(text, nodes.Text(filled))
 
 
+class Number(SphinxRole):
+    """``{number}`limits` ``: the number of a chapter."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Write the number; no such chapter is a warning."""
+        page = registry.by_name().get(self.text)
+        if page is None or page.number is None:
+            message = self.inliner.reporter.error(f"no chapter is named {self.text!r}")
+            return [], [message]
+        self.env.note_dependency(str(registry.ROOT / "_toc.yml"))
+        return [nodes.Text(str(page.number))], []
+
+
 class Chapters(SphinxDirective):
     """`{chapters}`: the titles of all chapters, numbered, each a link."""
 
@@ -95,4 +109,5 @@ def setup(app: Sphinx) -> None:
     """Run after the stock collector, which forgets all numbers on every build."""
     app.add_env_collector(ChapterNumbers)
     app.add_transform(PageLinks)
+    app.add_role("number", Number())
     app.add_directive("chapters", Chapters)

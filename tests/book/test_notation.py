@@ -17,7 +17,7 @@ from softlookup import attention
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = Path(softlookup.__file__).parent
-PAGE = (ROOT / "chapters" / "notation.md").read_text(encoding="utf-8")
+PAGE = registry.numbered(registry.by_name()["notation"].markdown())
 CHAPTERS = {page.number: page.path for page in registry.chapters()}
 MACHINERY = {"show", "exercises"}  # their axes are for a single figure or exercise
 FORMULA = re.compile(r"\$\$(.*?)\$\$|\$([^$\n]+)\$", re.DOTALL)

@@ -98,3 +98,4 @@ def test_links_are_filled_with_the_numbers_of_their_chapters():
     assert registry.numbered(text) == (
         f"[chapter {number}](limits), [{number}, Memory](limits#memory), [{{number}}](#fig-limits)"
     )
+    assert registry.numbered("in chapter {number}`limits`, `n`") == f"in chapter {number}, `n`"
