@@ -10,8 +10,8 @@ import torch
 from sklearn.decomposition import PCA
 
 import registry
-from softlookup.embeddings import similarity
 from softlookup.exercises import embeddings as exercises
+from softlookup.words import similarity
 
 NOTEBOOK = registry.by_name()["embeddings"].path
 CHAPTER = {"math": math, "np": np, "torch": torch, "exercises": exercises}

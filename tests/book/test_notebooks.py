@@ -13,7 +13,7 @@ import yaml
 import execute
 import registry
 import softlookup
-from softlookup.data.cache import cache_folder as softlookup_cache_folder
+from softlookup.data.downloads import cache_folder as softlookup_cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = [page.path for page in registry.notebooks()]
