@@ -296,7 +296,7 @@ def test_parameters_are_as_many_as_transformers_has():
     )
     theirs = transformers.BertForMaskedLM(config).num_parameters()
     mine = bert.BERTConfig(vocab_size=13, context=17, **ours)
-    assert bert.configuration.parameter_count(mine) == theirs
+    assert bert.parameter_count(mine) == theirs
     config = transformers.ViTConfig(
         image_size=8, patch_size=2, num_channels=3, num_labels=5, **sizes, **layers
     )
@@ -308,7 +308,7 @@ def test_parameters_are_as_many_as_transformers_has():
     )
     theirs = transformers.GPT2LMHeadModel(config).num_parameters()
     mine = gpt.GPTConfig(vocab_size=13, context=17, bias=True, **ours)
-    assert gpt.configuration.parameter_count(mine) == theirs
+    assert gpt.parameter_count(mine) == theirs
 
 
 # training
