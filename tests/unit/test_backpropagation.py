@@ -123,47 +123,13 @@ def test_given_tensors_stay_as_they_were(problem):
 # bad input
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"x": (0, 5)}, r"one row per step, at least one, .* got x=\(0, 5\), hidden=\(3,\)"),
-        ({"x": (5,)}, r"x must be a matrix .* got x=\(5,\)"),
-        ({"hidden": (1, 3)}, r"and hidden a vector; got x=\(7, 5\), hidden=\(1, 3\)"),
-        ({"W_xh": (5, 3)}, r"W_xh, W_hh, b must have shapes .* got W_xh=\(5, 3\)"),
-        ({"W_hy": (11, 5)}, r"one row of length d_hidden for each class; got W_hy=\(11, 5\)"),
-    ],
-)
-def test_bptt_refuses_shapes(problem, changes, message):
-    zeros = {name: torch.zeros(shape, dtype=torch.float64) for name, shape in changes.items()}
-    with pytest.raises(ValueError, match=message):
-        bptt(**problem | zeros)
 
 
 @pytest.mark.bad_input
 def test_bptt_refuses_targets(problem):
     with pytest.raises(ValueError, match=r"classes from 0 to 10; got smallest=11, largest=11"):
         bptt(**problem | {"targets": torch.full((7,), 11)})
-    with pytest.raises(ValueError, match=r"one for each row of scores; got targets=\(6,\)"):
-        bptt(**problem | {"targets": torch.zeros(6).long()})
 
 
-@pytest.mark.bad_input
-def test_bptt_refuses_an_output_of_another_dtype(problem):
-    with pytest.raises(ValueError, match=r"W_hy must have the dtype torch.float64 .*torch.float32"):
-        bptt(**problem | {"W_hy": torch.zeros(11, 3)})
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("direct", "slopes", "W_hh", "message"),
-    [
-        ((7, 3), (7, 2), (3, 3), r"of one shape .* got direct=\(7, 3\), slopes=\(7, 2\)"),
-        ((0, 3), (0, 3), (3, 3), r"at least one step; got direct=\(0, 3\), slopes=\(0, 3\)"),
-        ((3,), (3,), (3, 3), r"must be matrices .* got direct=\(3,\), slopes=\(3,\)"),
-        ((7, 3), (7, 3), (2, 3), r"shape \(d_hidden, d_hidden\); got W_hh=\(2, 3\), direct=\(7"),
-    ],
-)
-def test_hidden_gradients_refuse(direct, slopes, W_hh, message):
-    with pytest.raises(ValueError, match=message):
-        hidden_gradients(*(torch.zeros(shape) for shape in (direct, slopes, W_hh)))
