@@ -89,6 +89,7 @@ class Door:
         rules = {p.name: rule_of(hints[p.name]) for p in parameters if p.name in hints}
         rules = {name: rule for name, rule in rules.items() if type(rule) is not Rule}
         kinds = {p.name: p.kind for p in parameters}
+        self.known = frozenset(kinds)
         self.names = [name for name in kinds if kinds[name] in BY_PLACE]
         self.rest = next((name for name in rules if kinds[name] == Parameter.VAR_POSITIONAL), None)
         self.others = next((name for name in rules if kinds[name] == Parameter.VAR_KEYWORD), None)
@@ -118,8 +119,7 @@ class Door:
             for k, value in enumerate(args[len(self.names) :]):
                 check_part(f"{self.rest}[{k}]", self.many[self.rest], value, call)
         if self.others:
-            known = self.names + [name for name, _ in self.rules] + list(self.defaults)
-            for name in named.keys() - set(known):
+            for name in (name for name in named if name not in self.known):
                 check_part(name, self.many[self.others], named[name], call)
 
 
