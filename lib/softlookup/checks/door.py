@@ -89,6 +89,7 @@ class Door:
         rules = {name: rule_of(hint) for name, hint in hints.items() if name != "return"}
         rules = {name: rule for name, rule in rules.items() if type(rule) is not Rule}
         kinds = {p.name: p.kind for p in parameters}
+        self.known = frozenset(kinds)
         self.names = [name for name in kinds if kinds[name] in BY_PLACE]
         of_kind = {kinds.get(name): name for name in rules}
         self.rest = of_kind.get(Parameter.VAR_POSITIONAL)
@@ -119,8 +120,7 @@ class Door:
             for k, value in enumerate(args[len(self.names) :]):
                 check_part(f"{self.rest}[{k}]", self.many[self.rest], value, call)
         if self.others:
-            known = self.names + [name for name, _ in self.rules] + list(self.defaults)
-            for name in named.keys() - set(known):
+            for name in (name for name in named if name not in self.known):
                 check_part(name, self.many[self.others], named[name], call)
 
 
