@@ -89,8 +89,6 @@ def test_dropout_takes_what_is_added_not_what_was_there(x, norm_first):
     assert_close(sub.eval()(x), x + sub.layer(x))
 
 
-
-
 # the blocks
 
 
@@ -276,7 +274,6 @@ def test_bad_rows(x, kind, context, norm_first):
 @pytest.mark.bad_input
 def test_a_context_that_does_not_fit(x, context):
     block = DecoderBlock(6, 3, 5).double()
-    rule = r"context must be a matrix with rows of length 6; got context=\(2, 13, 5\)"
     with pytest.raises(ValueError, match="x and context must have the same leading axes"):
         block(x, context[:1])
 

@@ -170,5 +170,3 @@ UNTYPED = [  # these break an annotation, too
     (lambda: expert_load(torch.tensor([0.5]), 3), "experts must be integers"),
 ]
 UNTYPED = [pytest.param(*case, marks=pytest.mark.bad_input) for case in UNTYPED]
-
-

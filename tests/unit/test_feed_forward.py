@@ -154,7 +154,3 @@ def test_bad_options(kind):
         rule = f"dropout must be at least 0 and less than 1; got dropout={dropout}"
         with pytest.raises(ValueError, match=rule):
             kind(3, 7, dropout=dropout)
-
-
-
-

@@ -138,13 +138,9 @@ def test_widths_and_dilations_have_a_minimum():
         dilated_mask(3, 1, 0)
 
 
-
-
 @pytest.mark.parametrize("lengths", [[2], [1, 3, 2]])
 def test_a_batch_of_ids_has_one_length_for_each_text(lengths):
     ids = torch.zeros(2, 3, dtype=torch.int64)
     assert torch.equal(padding_of([1, 3], ids), padding_mask([1, 3], n=3))
     with pytest.raises(ValueError, match=f"one length for each text; got n_lengths={len(lengths)}"):
         padding_of(lengths, ids)
-
-

@@ -294,14 +294,6 @@ def test_step_refuses_integers_and_mixed_dtypes():
         rnn_step(x, hidden, W_xh, W_hh.double(), b)
 
 
-@pytest.mark.bad_input
-def test_cell_refuses_inputs(cell):
-    with pytest.raises(ValueError, match=r"x must have rows of length d_in = 5; got x=\(\)"):
-        cell(torch.zeros((), dtype=torch.float64))
-    with pytest.raises(ValueError, match=r"cell's dtype torch.float64; got dtype=torch.float32"):
-        cell(torch.zeros(2, 5))
-    with pytest.raises(ValueError, match=r"x must hold floating-point numbers; got dtype=torch.i"):
-        cell(torch.zeros(2, 5).long())
 
 
 @pytest.mark.bad_input
@@ -323,5 +315,3 @@ def test_lstm_refuses_a_state_that_is_no_pair():
         cell(x, torch.zeros(2, 3))
     with pytest.raises(ValueError, match=r"memory must have one row .* got memory=\(1, 3\)"):
         cell(x, (torch.zeros(2, 3), torch.zeros(1, 3)))
-
-
