@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from softlookup.checks import Count, Size, checked, require
@@ -175,8 +175,28 @@ def _distance(n: int) -> Int[Tensor, "n n"]:
     return (position.unsqueeze(-1) - position).abs()
 
 
-def padding_of(lengths: Tensor | Sequence[int], ids: Tensor) -> Bool[Tensor, "batch 1 n"]:
-    """What is read of each text in a batch of ids: its real tokens."""
+@checked
+def padding_of(
+    lengths: Int[Tensor, "batch"] | Sequence[int], ids: Shaped[Tensor, "batch n"]
+) -> Bool[Tensor, "batch 1 n"]:
+    """What is read of each text in a batch of ids: its real tokens.
+
+    Args:
+        lengths: How many tokens of each text are real; they come first.
+        ids: One row per text.
+
+    Returns:
+        True at the real tokens. The middle axis has length 1: the same for every query.
+
+    Raises:
+        ValueError: There are not as many lengths as texts, or one is not from 0 to n.
+
+    Example:
+        >>> padding_of([1, 2], torch.tensor([[7, 0], [7, 8]])).int()
+        tensor([[[1, 0]],
+        <BLANKLINE>
+                [[1, 1]]], dtype=torch.int32)
+    """
     rule = "there must be one length for each text"
     require(len(lengths) == len(ids), rule, n_lengths=len(lengths), ids=ids)
     return padding_mask(lengths, ids.shape[-1], device=ids.device)

@@ -4,7 +4,7 @@ import math
 from typing import Annotated
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from softlookup.checks import Ids, Positive, Range, checked, require
@@ -284,3 +284,27 @@ def _require_distributions(weights: Tensor) -> None:
     rule = "each row of weights must sum to 1 or be all zeros"
     tolerance = math.sqrt(torch.finfo(weights.dtype).eps)
     require(worst == 0 or abs(worst - 1) <= tolerance, rule, sum=worst)
+
+
+@checked
+def in_float64(x: Shaped[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """The numbers in float64, on their own device if it has that, otherwise on the CPU.
+
+    Args:
+        x: Any numbers.
+
+    Returns:
+        The same numbers.
+
+    Raises:
+        TypeError: ``x`` is no tensor.
+
+    Example:
+        >>> in_float64(torch.tensor([3]))
+        tensor([3.], dtype=torch.float64)
+    """
+    return x.cpu().double() if x.device.type in WITHOUT_FLOAT64 else x.double()
+
+
+WITHOUT_FLOAT64 = {"mps"}
+"""Devices that have no float64: Apple's GPUs."""

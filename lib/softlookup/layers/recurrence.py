@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from softlookup.checks import Size, checked, require
+from softlookup.checks import Size, checked, require, require_dtype
 from softlookup.masks import padding_mask
 
 State = Tensor | tuple[Tensor, Tensor]
@@ -280,6 +280,7 @@ def unroll(
         >>> bool(last[1].equal(hidden[1, 3])), bool(hidden[1, 4:].eq(0).all())
         (True, True)
     """
+    require_dtype(cell.W_hh.weight.dtype, x=x)
     state = cell.state_before(x[..., 0, :], state)
     if lengths is None:
         is_real = None
