@@ -4,7 +4,7 @@ import math
 from typing import Annotated
 
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor
 
 from softlookup.checks import Ids, Positive, Range, checked, require
@@ -287,7 +287,7 @@ def _require_distributions(weights: Tensor) -> None:
 
 
 @checked
-def in_float64(x: Shaped[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def in_float64(x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """The numbers in float64, on their own device if it has that, otherwise on the CPU.
 
     Args:
