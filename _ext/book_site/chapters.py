@@ -11,6 +11,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
+from sphinx_external_toc.collectors import disable_builtin_toctree_collector
 
 CHAPTER = re.compile(r"^chapters/(\d\d)_")
 
@@ -33,30 +34,24 @@ def number_chapter(env: BuildEnvironment, docname: str, number: int) -> None:
 
 
 class ChapterNumbers(TocTreeCollector):
-    """Takes over the numbering of the stock collector, and nothing else of it."""
-
-    def clear_doc(self, app, env, docname) -> None:
-        """Leave it to the stock collector."""
-
-    def merge_other(self, app, env, docnames, other) -> None:
-        """Leave it to the stock collector."""
-
-    def process_doc(self, app, doctree) -> None:
-        """Leave it to the stock collector."""
+    """The stock collector of contents and figures, with chapter numbers from the file names."""
 
     def assign_section_numbers(self, env: BuildEnvironment) -> list[str]:
         """Number the chapters; return the pages whose number changed."""
-        changed = []
+        before, env.toc_secnumbers = env.toc_secnumbers, {}
         for docname in env.found_docs:
             number = chapter_number(docname)
-            if number is None or docname not in env.tocs:
-                continue
-            if env.titles[docname].get("secnumber") != (number,):
-                changed.append(docname)
-            number_chapter(env, docname, number)
-        return changed
+            if number is not None and docname in env.tocs:
+                number_chapter(env, docname, number)
+        return [name for name in env.tocs if env.toc_secnumbers.get(name) != before.get(name)]
 
 
 def setup(app: Sphinx) -> None:
-    """Run after the stock collector, which forgets all numbers on every build."""
+    """Take the other collectors' place.
+
+    Beside ours, each of them would number the figures anew without a chapter's number: every page
+    with a figure would then have changed, and be written again, at every build.
+    """
+    app.setup_extension("sphinx_external_toc")  # which has put a collector of its own there
+    disable_builtin_toctree_collector(app)
     app.add_env_collector(ChapterNumbers)
