@@ -119,8 +119,9 @@ def execute(
         note_seconds({copied.name: took})
 
     watch = Watch(list(staged), finished, seconds(), Screen())
+    workers = str(min(2, len(notebooks)))
     code = pytest.main(
-        ["-n", "2", "--dist", "worksteal", "--nbmake", "--nbmake-timeout=600", "--overwrite",
+        ["-n", workers, "--dist", "worksteal", "--nbmake", "--nbmake-timeout=600", "--overwrite",
          "--rootdir", str(STAGE), "-c", os.devnull, "-p", "no:cacheprovider", *map(str, staged)],
         plugins=[watch],
     )  # fmt: skip

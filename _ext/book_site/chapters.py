@@ -36,6 +36,17 @@ def number_chapter(env: BuildEnvironment, docname: str, number: int) -> None:
 class ChapterNumbers(TocTreeCollector):
     """The stock collector of contents and figures, with chapter numbers from the file names."""
 
+    changed = False  # whether a page was read anew or is gone
+
+    def clear_doc(self, app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+        """Forget a page that is read anew or is gone."""
+        super().clear_doc(app, env, docname)
+        self.changed = True
+
+    def get_updated_docs(self, app: Sphinx, env: BuildEnvironment) -> list[str]:
+        """Number anew if a page changed: it takes all pages, also those that did not."""
+        return super().get_updated_docs(app, env) if self.changed else []
+
     def assign_section_numbers(self, env: BuildEnvironment) -> list[str]:
         """Number the chapters; return the pages whose number changed."""
         before, env.toc_secnumbers = env.toc_secnumbers, {}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import yaml
 from conftest import ROOT
 
 import execute
@@ -47,7 +48,8 @@ class Book:
         """Write a chapter anew."""
         code = [nbformat.v4.new_code_cell(cell, id=f"cell-{k}") for k, cell in enumerate(cells)]
         title = nbformat.v4.new_markdown_cell(f"# Chapter {name}", id="title")
-        notebook = nbformat.v4.new_notebook(cells=[title, *code], metadata=metadata)
+        language = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
+        notebook = nbformat.v4.new_notebook(cells=[title, *code], metadata=language | metadata)
         nbformat.write(notebook, self.path(name))
 
     def start(self, **options) -> subprocess.Popen:
@@ -268,3 +270,67 @@ def test_the_times_outlive_an_emptied_cache(tmp_path, monkeypatch):
 ])  # fmt: skip
 def test_the_message_of_a_report(report, words):
     assert watch.message(report) == words
+
+
+FIGURE = """from IPython.display import HTML
+HTML('<figure class="sl-figure" id="fig-{name}"><b>1</b><figcaption>One.</figcaption></figure>')"""
+
+
+class Site(Book):
+    """A throw-away book of three pages with figures, and its site."""
+
+    def __init__(self, folder: Path) -> None:
+        figures = {f"0{k}_{name}": [FIGURE.format(name=name)] for k, name in enumerate("ab", 1)}
+        super().__init__(folder, **figures)
+        config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+        config["logo"] = config["html"]["favicon"] = ""
+        for extension in ("lecture_map", "reference_ledger"):
+            config["sphinx"]["local_extensions"].pop(extension)
+        (self.root / "_config.yml").write_text(yaml.safe_dump(config))
+        (self.root / "references.bib").write_text("")
+        (self.root / "intro.md").write_text("# A book\n\nSee [Figure](#fig-b).\n")
+
+    def build(self) -> tuple[int, str]:
+        """Execute what is due and build the site, as `make book`: the status, and the pages."""
+        status, shown = self.run()
+        assert status == 0, shown
+        book = Path(sys.executable).with_name("jupyter-book")
+        command = [book, "build", ".", "-q", "-W", "-n"]
+        run = subprocess.run([*command, "--keep-going"], cwd=self.root, capture_output=True,
+                             text=True, check=False)  # fmt: skip
+        pages = re.search(r"^Pages built: (.*)\.$", run.stdout, flags=re.M)
+        assert pages, run.stdout + run.stderr
+        return run.returncode, pages[1]
+
+    def page(self, name: str) -> str:
+        """A page as built."""
+        return (self.root / "_build" / "html" / f"{name}.html").read_text(encoding="utf-8")
+
+
+def test_only_the_pages_that_changed_are_built_and_those_that_speak_of_them(tmp_path):
+    site = Site(tmp_path)
+    assert site.build() == (0, "all 3")
+    assert site.build() == (0, "none")
+    first = FIGURE.format(name="a")
+    site.write("01_a", [first, "print('changed')"])
+    assert site.build() == (0, "chapters/01_a, intro")  # Sphinx always writes the front page
+    assert "changed" in site.page("chapters/01_a")
+    site.write("01_a", [first, FIGURE.format(name="new")])
+    assert site.build() == (0, "chapters/01_a, intro")
+    assert "Figure 2.1" in site.page("intro")
+    site.write("02_b", [FIGURE.format(name="before"), FIGURE.format(name="b")])
+    assert site.build() == (0, "all 3")
+    assert "Figure 2.2" in site.page("intro")
+
+
+def test_after_a_warning_nothing_passes_for_done(tmp_path):
+    site = Site(tmp_path)
+    assert site.build() == (0, "all 3")
+    front = site.root / "intro.md"
+    right = front.read_text()
+    front.write_text(right.replace("fig-b", "fig-nowhere"))
+    assert site.build() == (1, "intro")
+    assert site.build() == (1, "all 3")
+    front.write_text(right)
+    assert site.build() == (0, "all 3")
+    assert site.build() == (0, "none")
