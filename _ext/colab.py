@@ -77,6 +77,11 @@ client = NotebookClient(notebook, timeout=900, kernel_name="python3")
 client.create_kernel_manager()
 client.km.kernel_spec.argv[0] = sys.executable  # Colab's kernel, whatever Python it names
 client.execute()
+# An object that fails to show itself stops no cell: IPython shows the error, and goes on.
+for cell in notebook.cells:
+    for output in cell.get("outputs", []):
+        if output.output_type == "error":
+            sys.exit("\\n".join([f"The cell {cell.id} shows an error.", *output.traceback]))
 """
 PLACES = "import json, sys; print(json.dumps([p for p in sys.path if p.endswith('-packages')]))"
 VERSION = "import platform; print(platform.python_version())"

@@ -136,7 +136,7 @@ def build_wheel(folder, *settings):
 """
 
 
-def test_outside_colab_the_library_is_there_before_the_notebook_runs(tmp_path):
+def test_outside_colab_the_library_is_there_and_what_cannot_be_shown_is_a_fault(tmp_path):
     source = tmp_path / "source"
     source.mkdir()
     (source / "_config.yml").write_text("repository:\n  url: https://github.com/nobody/book\n")
@@ -150,11 +150,13 @@ def test_outside_colab_the_library_is_there_before_the_notebook_runs(tmp_path):
         tmp_path,
         "import sys\nassert 'google.colab' not in sys.modules",
         "import os, softlookup\nassert softlookup.__file__.startswith(sys.prefix + os.sep)",
+        "class Figure:\n    def _repr_mimebundle_(self, **options):\n        1 / 0\n\nFigure()",
     )
     added, wrong = colab.run_alone(python, notebook, source, inside=False)
     assert [line.partition(" @ ")[0] for line in added] == [colab.OWN]
     # The environment below has the library as well: an editable one, which the layer hides.
-    assert [fault for fault in wrong if not fault.startswith("-e ")] == []
+    (fault,) = [fault for fault in wrong if not fault.startswith("-e ")]
+    assert re.search(r"The cell [\w-]+ shows an error\.\n(?s:.*)ZeroDivisionError", fault)
 
 
 def test_the_floors_are_the_lowest_versions_and_what_runs_a_notebook_in_colab():
