@@ -1,0 +1,172 @@
+"""Which lines of the library each test runs: recorded once, then again only where it changed."""
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from trial import NONE_CHOSEN, PASSED, ROOT, Slot, run_all, test_files
+
+RECORD = ROOT / "_build" / "mutants" / "reach.json"
+
+
+class Reach:
+    """For each test function: how long it takes, and which lines it runs, by file."""
+
+    def __init__(self, parts: dict[str, dict]) -> None:
+        self.tests: dict[str, dict] = {}
+        for part in parts.values():
+            self.tests |= part["tests"]
+        self.by_line = defaultdict(set)
+        self.by_file = defaultdict(set)
+        for test, seen in self.tests.items():
+            for file, lines in seen["lines"].items():
+                self.by_file[file].add(test)
+                for line in lines:
+                    self.by_line[file, line].add(test)
+
+    def tests_of(self, file: str, lines: tuple[int, int], inside: bool) -> list[str]:
+        """The tests that run one of these lines, those first that run little else.
+
+        A line that runs when the module is imported is tried on all tests that use the module; so
+        is a line that no test was seen to run, for it may run in a process of its own.
+        """
+        found = set()
+        for line in range(lines[0], lines[1] + 1):
+            found |= self.by_line.get((file, line), set())
+        if not inside or not found:
+            found = self.by_file.get(file, set())
+        return sorted(found, key=lambda test: (self.size(test), test))
+
+    def size(self, test: str) -> int:
+        return sum(map(len, self.tests[test]["lines"].values()))
+
+    def seconds(self, test: str) -> float:
+        return self.tests[test]["seconds"]
+
+
+def reach(slots: list[Slot]) -> Reach:
+    """What the tests run, from the record as far as it still holds; the rest is recorded now."""
+    known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    files = [path.relative_to(ROOT).as_posix() for path in test_files()]
+    parts = {file: known[file] for file in files if file in known and _holds(file, known[file])}
+    missing = [file for file in files if file not in parts]
+    if missing:
+        print(f"Recording which lines {len(missing)} of {len(files)} test files run.", flush=True)
+    faults = []
+
+    def start(slot: Slot, file: str) -> int:
+        return slot.start([file], Recorder(slot))
+
+    def done(slot: Slot, file: str, result) -> None:
+        if result.status not in (PASSED, NONE_CHOSEN):
+            faults.append(f"{result.test or file}\n{result.output[-3000:]}")
+            return
+        seen = json.loads((slot.folder / "reach.json").read_text(encoding="utf-8"))
+        touched = sorted({name for test in seen.values() for name in test["lines"]})
+        parts[file] = {"digest": _digest(file, touched), "touched": touched, "tests": seen}
+
+    run_all(missing, start, done, slots)
+    RECORD.parent.mkdir(parents=True, exist_ok=True)
+    RECORD.write_text(json.dumps(parts), encoding="utf-8")
+    if faults:
+        sys.exit("These tests fail without any bug:\n" + "\n".join(faults))
+    return Reach(parts)
+
+
+def _holds(file: str, part: dict) -> bool:
+    return part["digest"] == _digest(file, part["touched"])
+
+
+def _digest(file: str, touched: list[str]) -> str:
+    """Of a test file, of what stands beside it, and of the files of the library that it runs."""
+    folder = (ROOT / file).parent
+    helpers = [path for path in (*folder.glob("*.py"), *folder.parent.glob("*.py"))
+               if not path.name.startswith("test_")]  # fmt: skip
+    paths = [ROOT / file, *sorted(helpers), *(ROOT / name for name in touched)]
+    texts = [path.read_bytes() if path.exists() else b"" for path in paths]
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()
+
+
+class Recorder:
+    """A plugin of pytest: watches each test of this process."""
+
+    def __init__(self, slot: Slot) -> None:
+        self.path = slot.folder / "reach.json"
+        self.root = f"{slot.folder}{os.sep}"
+        self.library = f"{slot.library / 'softlookup'}{os.sep}"
+        self.tests = defaultdict(lambda: {"seconds": 0.0, "lines": defaultdict(set)})
+        self.fixtures = defaultdict(lambda: {"seconds": 0.0, "lines": defaultdict(set)})
+        self.tracers = {}
+
+    def watch(self, seen: dict) -> None:
+        """From now on, note the lines that are run."""
+        self.tracers = {}
+        lines, tracers, library, start = seen["lines"], self.tracers, self.library, len(self.root)
+
+        def tracer_of(file: str):
+            add = lines[file[start:]].add
+
+            def trace(frame, event, _):
+                if event == "line":
+                    add(frame.f_lineno)
+                return trace
+
+            return trace
+
+        def called(frame, event, _):
+            file = frame.f_code.co_filename
+            if not file.startswith(library):
+                return None
+            if file not in tracers:
+                tracers[file] = tracer_of(file)
+            return tracers[file]
+
+        sys.settrace(called)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item):
+        """Watch a test and its fixtures."""
+        seen = self.tests[item.nodeid.split("[")[0]]
+        begun = time.perf_counter()
+        self.current = seen
+        self.watch(seen)
+        try:
+            return (yield)
+        finally:
+            sys.settrace(None)
+            seen["seconds"] = max(seen["seconds"], time.perf_counter() - begun)
+            seen.setdefault("fixtures", set()).update(getattr(item, "fixturenames", ()))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef):
+        """What a fixture runs that is made once counts for every test that uses it."""
+        if fixturedef.scope == "function":
+            return (yield)
+        seen = self.fixtures[fixturedef.argname]
+        begun = time.perf_counter()
+        self.watch(seen)
+        try:
+            return (yield)
+        finally:
+            seen["seconds"] += time.perf_counter() - begun
+            self.watch(self.current)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write down what was seen."""
+        found = {}
+        for test, seen in self.tests.items():
+            parts = [seen, *(self.fixtures[name] for name in seen["fixtures"] & {*self.fixtures})]
+            files = {file for part in parts for file in part["lines"]}
+            found[test] = {
+                "seconds": round(sum(part["seconds"] for part in parts), 3),
+                "lines": {
+                    file: sorted(set().union(*(part["lines"].get(file, ()) for part in parts)))
+                    for file in sorted(files)
+                },
+            }
+        self.path.write_text(json.dumps(found), encoding="utf-8")
