@@ -7,6 +7,7 @@ long or takes too much memory.
 
 import ast
 import compileall
+import gc
 import importlib
 import os
 import resource
@@ -15,7 +16,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -29,7 +30,8 @@ KINDS = ("unit", "gradient", "property", "parity")
 MEMORY = 8 << 30
 FAILED, BROKEN = 1, 2  # what pytest exits with: a test failed; a test file cannot be read
 PASSED, NONE_CHOSEN = 0, 5
-OPTIONS = ("-x", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:faulthandler")
+LEFT_OUT = ("cacheprovider", "faulthandler", "unraisableexception", "threadexception")
+OPTIONS = ["-x", "-q", "--tb=short", *(f"-pno:{plugin}" for plugin in LEFT_OUT)]
 
 
 def test_files() -> list[Path]:
@@ -39,25 +41,24 @@ def test_files() -> list[Path]:
 
 def preload() -> None:
     """Import what the tests and the library import, but for themselves: every child has it then."""
-    for path in (*test_files(), *sorted((ROOT / "lib").rglob("*.py"))):
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            names = [name.name for name in getattr(node, "names", ())]
-            with warnings.catch_warnings(), suppress(ImportError):
-                warnings.simplefilter("ignore")
-                if isinstance(node, ast.Import):
-                    for name in names:
-                        if _is_foreign(name):
-                            importlib.import_module(name)
-                elif isinstance(node, ast.ImportFrom) and _is_foreign(node.module):
-                    module = importlib.import_module(node.module)
-                    for name in names:
-                        getattr(module, name, None)  # some packages import what is asked for
+    own = {"softlookup", *(path.stem for path in (*ROOT.glob("tests/**/*.py"), *ROOT.glob("_ext/*")))}
+    wanted = {found for path in (*test_files(), *ROOT.glob("lib/**/*.py"))
+              for found in _imports(path) if found[0].split(".")[0] not in own}  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for module, name in sorted(wanted):
+            with suppress(ImportError):
+                getattr(importlib.import_module(module), name, None)  # some import what is asked for
+    gc.freeze()  # what is there already is not looked through for garbage
 
 
-def _is_foreign(module: str | None) -> bool:
-    ours = ("softlookup", "conftest", *(path.stem for path in (ROOT / "tests").rglob("*.py")))
-    ours += tuple(path.stem for path in (ROOT / "_ext").iterdir())
-    return module is not None and module.split(".")[0] not in ours
+def _imports(path: Path) -> Iterator[tuple[str, str]]:
+    """The modules that a file imports, each with a name from it."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from ((name.name, "") for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((node.module, name.name) for name in node.names)
 
 
 class Result(NamedTuple):
@@ -92,6 +93,7 @@ class Slot:
         finally:
             path.write_bytes(sound)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+            compiled.unlink(missing_ok=True)
             if kept is not None:
                 compiled.write_bytes(kept)
 
@@ -119,12 +121,10 @@ class Slot:
             os._exit(int(status))
 
     def _enter(self) -> None:
-        """Let this process, and those that it starts, import the copy and write nothing to it."""
+        """Let this process, and those that it starts, import the copy, within limits."""
         os.chdir(ROOT)
         sys.path.insert(0, str(self.library))
-        sys.dont_write_bytecode = True
-        os.environ |= {"PYTHONPATH": str(self.library), "PYTHONDONTWRITEBYTECODE": "1",
-                       "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # fmt: skip
+        os.environ |= {"PYTHONPATH": str(self.library), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, hard))
         signal.setitimer(signal.ITIMER_REAL, 300)
