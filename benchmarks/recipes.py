@@ -20,9 +20,9 @@ from torch.nn.functional import cross_entropy
 from torch.optim import AdamW, Optimizer
 
 from softlookup.data import tiny_shakespeare
-from softlookup.gpt import GPT, GPTConfig
-from softlookup.positions import Rotary
-from softlookup.text import Vocabulary
+from softlookup.models import GPT, GPTConfig
+from softlookup.attention.positions import Rotary
+from softlookup.words import Vocabulary
 from softlookup.training import (
     Muon,
     decay_groups,

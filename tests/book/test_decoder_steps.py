@@ -9,10 +9,10 @@ from conftest import LIGHT, in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 from torch.testing import assert_close
 
-from softlookup.additive import AdditiveAttention, MultiplicativeAttention
-from softlookup.seq2seq import Decoder, Encoder, Seq2Seq
+from softlookup.attention import AdditiveAttention, MultiplicativeAttention
+from softlookup.translation import Decoder, Encoder, Seq2Seq
 from softlookup.show import DecoderSteps
-from softlookup.text import Vocabulary
+from softlookup.words import Vocabulary
 from softlookup.translation import BOS, EOS, PAD, Translator
 
 SOURCE, TARGET = ["un", "<b>roi</b>", "a", "dort"], ["a", "<i>king</i>", "a", "sleeps", "now"]

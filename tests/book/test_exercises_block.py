@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from softlookup.blocks import Sublayer
+from softlookup.models import Sublayer
 from softlookup.exercises.block import (
     check_block,
     check_layer_norm,
@@ -14,7 +14,7 @@ from softlookup.exercises.block import (
     check_switch,
     residual_with,
 )
-from softlookup.normalization import layer_norm
+from softlookup.layers import layer_norm
 
 
 def assert_wrong(verdict, advice):

@@ -10,7 +10,7 @@ import pytest
 import torch
 from sklearn.decomposition import PCA
 
-from softlookup.embeddings import similarity
+from softlookup.words import similarity
 from softlookup.exercises import embeddings as exercises
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "chapters" / "03_embeddings.ipynb"

@@ -16,7 +16,7 @@ from softlookup.exercises.many_heads import (
     check_twin,
 )
 from softlookup.exercises.many_heads_models import accuracy_with, train_alike
-from softlookup.multihead import MultiHeadAttention
+from softlookup.attention import MultiHeadAttention
 
 
 def assert_wrong(verdict, advice):

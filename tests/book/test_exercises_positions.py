@@ -14,7 +14,7 @@ from softlookup.exercises.positions import (
     check_rotation,
     unlabelled_codes,
 )
-from softlookup.positions import period, shift_rotation, sinusoidal
+from softlookup.attention.positions import period, shift_rotation, sinusoidal
 
 
 def assert_wrong(verdict, advice):

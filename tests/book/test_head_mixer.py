@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from softlookup.analysis import capture, head_gates
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention
+from softlookup.attention import MultiHeadAttention
 from softlookup.show import HeadMixer
 
 QUESTIONS, ANSWERS = ["who", "<i>where</i>"], ["x", "y", "z"]

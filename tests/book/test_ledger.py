@@ -59,7 +59,7 @@ def test_without_a_change_nothing_is_told(planted):
     assert planted() == []
 
 
-NAME = "attention.attention"
+NAME = "attention.dot_product.attention"
 PEER = "torch.nn.functional.scaled_dot_product_attention"
 
 
@@ -157,9 +157,9 @@ def facts(tmp_path_factory) -> dict:
 
 
 def test_names_are_told_apart_by_who_calls_them(facts):
-    assert facts["cases"]["direct"] == ["attention.attention"]
-    assert "attention.attention_weights" in facts["cases"]["reached"]
-    assert "attention.attention_weights" not in facts["cases"]["direct"]
+    assert facts["cases"]["direct"] == ["attention.dot_product.attention"]
+    assert "attention.dot_product.attention_weights" in facts["cases"]["reached"]
+    assert "attention.dot_product.attention_weights" not in facts["cases"]["direct"]
     assert facts["slopes"]["direct"] == ["ops.softmax"]
     assert facts["absolute"]["direct"] == facts["absolute"]["reached"] == []
 

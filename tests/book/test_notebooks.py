@@ -14,7 +14,7 @@ import yaml
 import execute
 import lecture_map
 import softlookup
-from softlookup.data.cache import cache_folder as softlookup_cache_folder
+from softlookup.data.downloads import cache_folder as softlookup_cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 

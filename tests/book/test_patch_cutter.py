@@ -5,7 +5,7 @@ import torch
 from conftest import in_each_look
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.patches import patchify
+from softlookup.tokenization import patchify
 from softlookup.show import PatchCutter
 
 

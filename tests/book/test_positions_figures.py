@@ -8,7 +8,7 @@ import torch
 from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.positions import frequencies, period, shift_rotation, sinusoidal_at
+from softlookup.attention.positions import frequencies, period, shift_rotation, sinusoidal_at
 from softlookup.show import RotationDial, SinusoidExplorer
 
 F64 = torch.float64

@@ -9,7 +9,7 @@ import torch
 from conftest import drag_by_finger, in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.embeddings import MEASURES, similarity
+from softlookup.words import MEASURES, similarity
 from softlookup.show import SimilarityPlane
 
 START = ((2.0, 1.0), (0.5, 2.5))

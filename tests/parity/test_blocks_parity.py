@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup.blocks import DecoderBlock, EncoderBlock
+from softlookup.models import DecoderBlock, EncoderBlock
 from softlookup.masks import causal_mask, padding_mask
 
 orders = pytest.mark.parametrize("norm_first", [True, False], ids=["pre-norm", "post-norm"])

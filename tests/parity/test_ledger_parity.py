@@ -28,37 +28,23 @@ from transformers.models.mixtral.modeling_mixtral import (
     load_balancing_loss_func,
 )
 
-from softlookup import bert, gpt, vit
+from softlookup.models import bert, gpt, vit
 from softlookup.analysis import captured_variance, token_cosine
-from softlookup.clustering import k_means
-from softlookup.cost import (
-    attention_multiplications,
-    critical_path,
-    path_lengths,
-    projection_multiplications,
-    recurrent_multiplications,
-)
-from softlookup.counting import document_frequency, inverse_document_frequency
-from softlookup.efficient import (
-    online_softmax,
-    sliding_mask,
-    softmax_plus_one,
-    stream_attention,
-    streaming_mask,
-    tiled_attention,
-    window_attention,
-)
-from softlookup.experts import MixtureOfExperts, balance_loss, route
-from softlookup.feedforward import GatedFeedForward
-from softlookup.graph import graph_mask
-from softlookup.kernels import gaussian_process_weights, gaussian_scores, lookup_weights
-from softlookup.linear import logistic_gradient, logistic_loss, softmax_gradient, softmax_loss
-from softlookup.normalization import layer_norm, rms_norm
+from softlookup.words import k_means
+from softlookup.attention import attention_multiplications, critical_path, path_lengths, projection_multiplications, recurrent_multiplications
+from softlookup.words import document_frequency, inverse_document_frequency
+from softlookup.attention.efficient import online_softmax, sliding_mask, softmax_plus_one, stream_attention, streaming_mask, tiled_attention, window_attention
+from softlookup.layers import MixtureOfExperts, balance_loss, route
+from softlookup.layers import GatedFeedForward
+from softlookup.attention import graph_mask
+from softlookup.attention import gaussian_process_weights, gaussian_scores, lookup_weights
+from softlookup.words import logistic_gradient, logistic_loss, softmax_gradient, softmax_loss
+from softlookup.layers import layer_norm, rms_norm
 from softlookup.ops import masked_softmax, unit_vectors
-from softlookup.positions import alibi_slopes
-from softlookup.tagging import token_scores
+from softlookup.attention.positions import alibi_slopes
+from softlookup.words import token_scores
 from softlookup.training import inverse_sqrt, warmup_cosine, warmup_stable_decay
-from softlookup.word2vec import analogy
+from softlookup.words.word2vec import analogy
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 F64 = torch.float64

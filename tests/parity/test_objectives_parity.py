@@ -12,13 +12,8 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from softlookup.decoding import min_p_filter, sampling_weights, top_k_filter, top_p_filter
-from softlookup.objectives import (
-    masked_loss,
-    next_token_log_probabilities,
-    next_token_loss,
-    smoothed_cross_entropy,
-)
+from softlookup.language_models import min_p_filter, sampling_weights, top_k_filter, top_p_filter
+from softlookup.language_models import masked_loss, next_token_log_probabilities, next_token_loss, smoothed_cross_entropy
 
 IGNORED = -100
 

@@ -11,16 +11,8 @@ from torch.testing import assert_close
 
 from softlookup.attention import attention_weights
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention
-from softlookup.positions import (
-    LearnedPositions,
-    Rotary,
-    alibi_bias,
-    alibi_slopes,
-    bit_positions,
-    shift_rotation,
-    sinusoidal,
-)
+from softlookup.attention import MultiHeadAttention
+from softlookup.attention.positions import LearnedPositions, Rotary, alibi_bias, alibi_slopes, bit_positions, shift_rotation, sinusoidal
 
 F64 = torch.float64
 EXACT = {"rtol": 1e-12, "atol": 1e-12}

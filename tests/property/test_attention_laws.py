@@ -14,13 +14,7 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.testing import assert_close
 
 from softlookup.attention import attention, attention_scores
-from softlookup.kernels import (
-    attend,
-    bilinear_scores,
-    cosine_scores,
-    gaussian_scores,
-    laplace_scores,
-)
+from softlookup.attention import attend, bilinear_scores, cosine_scores, gaussian_scores, laplace_scores
 from softlookup.masks import causal_mask
 
 

@@ -16,7 +16,7 @@ from softlookup.analysis import (
     patching_effects,
     repeating_texts,
 )
-from softlookup.gpt import GPT, GPTConfig
+from softlookup.models import GPT, GPTConfig
 from softlookup.masks import causal_mask
 
 seeds = st.integers(0, 2**32 - 1)

@@ -29,7 +29,7 @@ from softlookup.analysis import (
 )
 from softlookup.attention import Attention, attention_scores, attention_weights
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention, split_heads
+from softlookup.attention import MultiHeadAttention, split_heads
 
 seeds = st.integers(0, 2**32 - 1)
 

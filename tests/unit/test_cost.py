@@ -9,21 +9,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from softlookup.attention import Attention, attention, attention_weights
-from softlookup.cost import (
-    Operations,
-    attention_multiplications,
-    count_operations,
-    critical_path,
-    dependency_graph,
-    path_lengths,
-    peak_memory,
-    projection_multiplications,
-    recurrent_multiplications,
-    softmax_exponentials,
-    weights_bytes,
-)
+from softlookup.attention import Operations, attention_multiplications, count_operations, critical_path, dependency_graph, path_lengths, peak_memory, projection_multiplications, recurrent_multiplications, softmax_exponentials, weights_bytes
 from softlookup.masks import causal_mask
-from softlookup.recurrence import RNNCell, unroll
+from softlookup.layers import RNNCell, unroll
 
 N_Q, N_K, D_K, D_V, D, H = 11, 7, 5, 3, 13, 2
 

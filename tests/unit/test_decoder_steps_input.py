@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from softlookup.additive import AdditiveAttention, MultiplicativeAttention
-from softlookup.seq2seq import Decoder, Encoder, Seq2Seq
+from softlookup.attention import AdditiveAttention, MultiplicativeAttention
+from softlookup.translation import Decoder, Encoder, Seq2Seq
 from softlookup.show import DecoderSteps
-from softlookup.text import Vocabulary
+from softlookup.words import Vocabulary
 from softlookup.translation import BOS, EOS, PAD, Translator
 
 SOURCE, TARGET = ["un", "<b>roi</b>", "dort"], ["a", "king", "sleeps", "a"]

@@ -16,7 +16,7 @@ from torch.testing import assert_close
 
 from softlookup import capstone, training
 from softlookup.capstone import train_capstone
-from softlookup.tiers import Tier
+from softlookup.training import Tier
 from softlookup.training import distributed
 
 KINDS = worker.KINDS

@@ -7,17 +7,10 @@ import torch
 from torch.testing import assert_close
 
 from softlookup.attention import attention, attention_weights
-from softlookup.cache import readable
-from softlookup.cost import path_lengths
-from softlookup.efficient import (
-    cache_bytes,
-    sliding_mask,
-    softmax_plus_one,
-    stream_attention,
-    streaming_mask,
-    strided_mask,
-)
-from softlookup.gpt import GPT, GPTConfig
+from softlookup.attention import readable
+from softlookup.attention import path_lengths
+from softlookup.attention.efficient import cache_bytes, sliding_mask, softmax_plus_one, stream_attention, streaming_mask, strided_mask
+from softlookup.models import GPT, GPTConfig
 from softlookup.masks import causal_mask
 from softlookup.ops import softmax
 

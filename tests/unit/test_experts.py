@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.experts import MixtureOfExperts, balance_loss, expert_load, route
-from softlookup.feedforward import GatedFeedForward
+from softlookup.layers import MixtureOfExperts, balance_loss, expert_load, route
+from softlookup.layers import GatedFeedForward
 
 
 def tensor(values):

@@ -8,8 +8,8 @@ from torch.testing import assert_close
 
 from softlookup.attention import attention
 from softlookup.data import KARATE_EDGES, KARATE_INSTRUCTOR_SIDE
-from softlookup.graph import GraphAttention, graph_mask, graph_scores
-from softlookup.kernels import attend
+from softlookup.attention import GraphAttention, graph_mask, graph_scores
+from softlookup.attention import attend
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention
+from softlookup.attention import MultiHeadAttention
 from softlookup.show import HeadMixer
 
 

@@ -19,10 +19,10 @@ from softlookup.analysis import (
     repeating_texts,
     residual_stream,
 )
-from softlookup.blocks import EncoderBlock
-from softlookup.gpt import GPT, GPTConfig
+from softlookup.models import EncoderBlock
+from softlookup.models import GPT, GPTConfig
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention
+from softlookup.attention import MultiHeadAttention
 
 f64 = torch.float64
 

@@ -6,17 +6,8 @@ import re
 import pytest
 import torch
 
-from softlookup.metrics import f1_score, precision, recall
-from softlookup.tagging import (
-    STRAY,
-    SpanScores,
-    bio_to_spans,
-    conflicting_labels,
-    span_scores,
-    spans_to_bio,
-    token_scores,
-    window_features,
-)
+from softlookup.words import f1_score, precision, recall
+from softlookup.words import STRAY, SpanScores, bio_to_spans, conflicting_labels, span_scores, spans_to_bio, token_scores, window_features
 
 TAGS = ["B-A", "I-A", "B-B", "I-B", "O"]
 

@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from softlookup.alignment import best_links
-from softlookup.seq2seq import Decoder, Encoder, Seq2Seq
-from softlookup.text import Vocabulary
-from softlookup.transformer import Transformer, TransformerConfig
+from softlookup.translation import best_links
+from softlookup.translation import Decoder, Encoder, Seq2Seq
+from softlookup.words import Vocabulary
+from softlookup.models import Transformer, TransformerConfig
 from softlookup.translation import (
     BOS,
     EOS,

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from softlookup.checks import require, require_float
-from softlookup.multihead import MultiHeadAttention
+from softlookup.attention import MultiHeadAttention
 
 
 def captured_variance(matrix: Float[Tensor, "*batch m n"]) -> Float[Tensor, "*batch k"]:

@@ -10,13 +10,13 @@ from torch import Tensor, nn
 
 from softlookup.attention import attention_scores
 from softlookup.checks import require
-from softlookup.decoding import top_k_filter
+from softlookup.language_models import top_k_filter
 from softlookup.masks import causal_mask
-from softlookup.merges import count_pairs, merge_pair
-from softlookup.multihead import join_heads, split_heads
-from softlookup.normalization import layer_norm
+from softlookup.tokenization import count_pairs, merge_pair
+from softlookup.attention import join_heads, split_heads
+from softlookup.layers import layer_norm
 from softlookup.ops import masked_softmax
-from softlookup.positions import sinusoidal
+from softlookup.attention.positions import sinusoidal
 
 Part = Callable[..., object]
 Text = tuple[Tensor, Tensor]

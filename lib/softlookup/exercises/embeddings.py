@@ -8,14 +8,14 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from softlookup.counting import count_matrix
+from softlookup.words import count_matrix
 from softlookup.data import captioned_digits
-from softlookup.embeddings import one_hot, similarity
+from softlookup.words import one_hot, similarity
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
-from softlookup.linear import fit_logistic, logistic_probability
+from softlookup.words import fit_logistic, logistic_probability
 from softlookup.ops import cosine_similarity
-from softlookup.projection import principal_components, project
-from softlookup.quantization import dequantize
+from softlookup.words import principal_components, project
+from softlookup.words import dequantize
 
 REQUIRED_ACCURACY = 0.9
 SEEN = 240  # of 360 pairs of a caption and a picture

@@ -7,13 +7,7 @@ import torch
 from torch import Tensor
 
 from softlookup.attention import attention, attention_weights
-from softlookup.cost import (
-    attention_multiplications,
-    dependency_graph,
-    path_lengths,
-    projection_multiplications,
-    recurrent_multiplications,
-)
+from softlookup.attention import attention_multiplications, dependency_graph, path_lengths, projection_multiplications, recurrent_multiplications
 from softlookup.exercises.verdict import Verdict, Wrong, call, numbers, one_number, started, verdict
 from softlookup.masks import causal_mask
 

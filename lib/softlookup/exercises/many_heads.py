@@ -10,7 +10,7 @@ from softlookup.attention import Attention
 from softlookup.exercises.many_heads_models import N_SPEAKERS, accuracy_with, seeded, train_alike
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention, join_heads
+from softlookup.attention import MultiHeadAttention, join_heads
 
 _WIDTH, _HEADS, _PARAMETERS, _ENOUGH = 64, 8, 16_640, 0.95
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from softlookup.analysis import head_gates
 from softlookup.checks import require, require_int
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention
+from softlookup.attention import MultiHeadAttention
 
 N_SPEAKERS = 6
 _LETTERS, _PLACES = 6, 8

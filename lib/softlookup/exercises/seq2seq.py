@@ -5,8 +5,8 @@ from torch import Tensor
 from torch.autograd.functional import jacobian
 from torch.utils.flop_counter import FlopCounterMode
 
-from softlookup.additive import AdditiveAttention, MultiplicativeAttention, additive_scores
-from softlookup.alignment import alignment_matrix, best_links
+from softlookup.attention import AdditiveAttention, MultiplicativeAttention, additive_scores
+from softlookup.translation import alignment_matrix, best_links
 from softlookup.exercises.verdict import (
     Verdict,
     Wrong,

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from softlookup.checks import require, require_float, require_int, require_mask
-from softlookup.multihead import MultiHeadAttention
+from softlookup.attention import MultiHeadAttention
 from softlookup.show.interactive import Interactive
 
 _SCRIPTS = ["head_mixer_maths.js", "head_mixer.js"]

@@ -1,4 +1,4 @@
-// A recurrent network in the browser: the arithmetic of softlookup.recurrence and softlookup.bptt.
+// A recurrent network in the browser: softlookup.layers.recurrence and its backpropagation.
 // A matrix is a list of rows.
 
 /** The matrix times a vector. */

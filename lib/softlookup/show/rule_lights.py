@@ -2,7 +2,7 @@
 
 from softlookup.checks import require
 from softlookup.data import messages, split
-from softlookup.rules import MONEY, medicine_pattern
+from softlookup.words import MONEY, medicine_pattern
 from softlookup.show.interactive import Interactive
 
 PRINTED_MEDICINES = ("Acetylcysteine", "Apixaban", "...")

@@ -1,27 +1,35 @@
-"""Training a model: rates, groups, Muon, gradients, the loop, checkpoints, many processes."""
+"""Training a model: rates, groups, Muon, gradients, the loop, checkpoints, many processes.
+
+Read in this order:
+
+- ``batches``, ``gradients``, ``schedules``: what goes into one step
+- ``groups`` and ``muon``: which parameters are updated how
+- ``loop``: the training loop
+- ``checkpoints``: saved, and resumed to the same numbers
+- ``distributed``: one training on many processes
+- ``tiers``: sizes that fit the machine at hand
+"""
 
 from softlookup.training.batches import random_batches
 from softlookup.training.checkpoints import load_checkpoint, save_checkpoint
-from softlookup.training.distributed import (
-    bytes_sent,
-    distribute,
-    join,
-    resume,
-    share_of,
-    shared_loss,
-)
+from softlookup.training.distributed import bytes_sent, distribute, join, resume, share_of, shared_loss
 from softlookup.training.gradients import accumulate, clip_gradients
 from softlookup.training.groups import decay_groups, matrices_and_rest
 from softlookup.training.loop import train_model
-from softlookup.training.muon import EXACT, QUICK, Muon, orthogonalize
+from softlookup.training.muon import EXACT, Muon, QUICK, orthogonalize
 from softlookup.training.schedules import inverse_sqrt, warmup_cosine, warmup_stable_decay
+from softlookup.training.tiers import TIERS, TIER_VARIABLE, Tier, choose_tier
 
 __all__ = [
     "EXACT",
-    "QUICK",
     "Muon",
+    "QUICK",
+    "TIERS",
+    "TIER_VARIABLE",
+    "Tier",
     "accumulate",
     "bytes_sent",
+    "choose_tier",
     "clip_gradients",
     "decay_groups",
     "distribute",
