@@ -16,9 +16,13 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from torch.testing import assert_close
 
-from softlookup.attention import attention
-from softlookup.attention import count_operations, peak_memory
-from softlookup.attention.efficient import linear_attention, sliding_mask, tiled_attention, window_attention
+from softlookup.attention import attention, count_operations, peak_memory
+from softlookup.attention.efficient import (
+    linear_attention,
+    sliding_mask,
+    tiled_attention,
+    window_attention,
+)
 from softlookup.masks import causal_mask
 
 WIDTH = 256

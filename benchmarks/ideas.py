@@ -28,9 +28,8 @@ from torch.nn.functional import cross_entropy
 from softlookup.attention import peak_memory
 from softlookup.data import book_prose
 from softlookup.data.prose import SHA256, tenth_out
+from softlookup.language_models import AddK, KneserNey, NGramModel, bits_per_byte
 from softlookup.models import GPT
-from softlookup.language_models import bits_per_byte
-from softlookup.language_models import AddK, KneserNey, NGramModel
 from softlookup.show.figure import figure_html
 from softlookup.tokenization import BytePairTokenizer
 from softlookup.training import train_model

@@ -6,8 +6,7 @@ from functools import partial
 from timing import seconds
 
 from softlookup.data import book_prose
-from softlookup.language_models import known_words
-from softlookup.language_models import AddK, KneserNey, NGramModel
+from softlookup.language_models import AddK, KneserNey, NGramModel, known_words
 from softlookup.words import word_tokens
 
 N_PARAGRAPHS = 300

@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from softlookup.checks import require_choice, require_int
 from softlookup.data import book_prose
 from softlookup.data.prose import tenth_out
+from softlookup.language_models import known_words, next_token_loss, random_pieces
 from softlookup.models import GPT, GPTConfig
-from softlookup.language_models import known_words
-from softlookup.language_models import next_token_loss, random_pieces
-from softlookup.training import TIERS, choose_tier
 from softlookup.training import (
+    TIERS,
     Muon,
+    choose_tier,
     distribute,
     join,
     matrices_and_rest,

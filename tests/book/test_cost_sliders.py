@@ -7,7 +7,13 @@ import torch
 from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.attention import attention_multiplications, projection_multiplications, recurrent_multiplications, softmax_exponentials, weights_bytes
+from softlookup.attention import (
+    attention_multiplications,
+    projection_multiplications,
+    recurrent_multiplications,
+    softmax_exponentials,
+    weights_bytes,
+)
 from softlookup.show import CostSliders
 
 LENGTHS, WIDTHS = [2**k for k in range(4, 15)], [2**k for k in range(6, 13)]

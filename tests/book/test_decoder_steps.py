@@ -10,10 +10,9 @@ from site_checks import axe_faults, scroll_faults
 from torch.testing import assert_close
 
 from softlookup.attention import AdditiveAttention, MultiplicativeAttention
-from softlookup.translation import Decoder, Encoder, Seq2Seq
 from softlookup.show import DecoderSteps
+from softlookup.translation import BOS, EOS, PAD, Decoder, Encoder, Seq2Seq, Translator
 from softlookup.words import Vocabulary
-from softlookup.translation import BOS, EOS, PAD, Translator
 
 SOURCE, TARGET = ["un", "<b>roi</b>", "a", "dort"], ["a", "<i>king</i>", "a", "sleeps", "now"]
 VOCABULARY = ["a", "<i>king</i>", "sleeps", "now", "queen", "cat", "dog", "never"]

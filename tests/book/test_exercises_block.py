@@ -5,7 +5,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from softlookup.models import Sublayer
 from softlookup.exercises.block import (
     check_block,
     check_layer_norm,
@@ -15,6 +14,7 @@ from softlookup.exercises.block import (
     residual_with,
 )
 from softlookup.layers import layer_norm
+from softlookup.models import Sublayer
 
 
 def assert_wrong(verdict, advice):

@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from softlookup.attention import attention_weights
-from softlookup.attention import attention_multiplications, critical_path, path_lengths, projection_multiplications, recurrent_multiplications
+from softlookup.attention import (
+    attention_multiplications,
+    attention_weights,
+    critical_path,
+    path_lengths,
+    projection_multiplications,
+    recurrent_multiplications,
+)
 from softlookup.exercises.limits import (
     check_counter_examples,
     check_crossover,

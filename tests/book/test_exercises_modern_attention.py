@@ -4,9 +4,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from softlookup.attention import attention, attention_weights
-from softlookup.attention import path_lengths
-from softlookup.attention.efficient import elu_plus_one, linear_attention, linear_step, sliding_mask, window_attention
+from softlookup.attention import attention, attention_weights, path_lengths
+from softlookup.attention.efficient import (
+    elu_plus_one,
+    linear_attention,
+    linear_step,
+    sliding_mask,
+    window_attention,
+)
 from softlookup.exercises.modern_attention import (
     check_eviction,
     check_linear,

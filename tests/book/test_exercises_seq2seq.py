@@ -8,10 +8,9 @@ import torch
 from torch.autograd.functional import jacobian
 
 from softlookup.attention import additive_scores
-from softlookup.translation import alignment_matrix, is_monotone
 from softlookup.data import il_m_a_entarte
 from softlookup.exercises import seq2seq as exercises
-from softlookup.translation import Translator, train_translator
+from softlookup.translation import Translator, alignment_matrix, is_monotone, train_translator
 
 LETTERS = "abcdefg"
 

@@ -11,8 +11,7 @@ import torch
 
 from softlookup.exercises import tasks as exercises
 from softlookup.exercises.tasks import FAMILIES, NOTES, PATTERN_CASES, REPAIR_CASES, name_spans
-from softlookup.words import MONEY, rule_filter
-from softlookup.words import token_offsets, word_tokens
+from softlookup.words import MONEY, rule_filter, token_offsets, word_tokens
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "chapters" / "01_tasks.ipynb"
 KEYS = ["families", "scores", "pattern", "repair", "names"]

@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from softlookup.translation import corpus_bleu
 from softlookup.exercises import transformer as exercises
 from softlookup.models import TransformerConfig
 from softlookup.models.encoder_decoder import parameter_counts
+from softlookup.translation import corpus_bleu
 
 
 def assert_wrong(verdict, advice):

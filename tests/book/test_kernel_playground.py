@@ -10,7 +10,14 @@ import torch
 from conftest import drag_by_finger, in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.attention import bilinear_scores, cosine_scores, gaussian_scores, laplace_scores, lookup_weights, nadaraya_watson
+from softlookup.attention import (
+    bilinear_scores,
+    cosine_scores,
+    gaussian_scores,
+    laplace_scores,
+    lookup_weights,
+    nadaraya_watson,
+)
 from softlookup.show import KernelPlayground
 
 THREE = [(1.36, 1.79), (3.40, -1.77), (6.05, -2.17)]

@@ -29,9 +29,11 @@ def test_the_names_read_off_the_files_are_those_that_can_be_imported():
     found = {}
     for module in pkgutil.walk_packages(softlookup.__path__, "softlookup."):
         for name, thing in vars(importlib.import_module(module.name)).items():
-            own = getattr(thing, "__module__", "") == module.name and not name.startswith("_")
-            if own and (inspect.isroutine(thing) or inspect.isclass(thing)):
-                found[f"{module.name}.{name}".removeprefix("softlookup.")] = thing
+            own = getattr(thing, "__module__", "") == module.name
+            full = f"{module.name}.{name}".removeprefix("softlookup.")
+            kind = inspect.isroutine(thing) or inspect.isclass(thing)
+            if own and kind and ledger.is_public(full, inspect.getdoc(thing) or ""):
+                found[full] = thing
     assert ledger.public_things() == found
 
 

@@ -11,10 +11,8 @@ import nbformat
 import pytest
 import torch
 
-from softlookup.models import pretrained
-from softlookup.models import BERT, BERTConfig
 from softlookup.data import PretrainedModel, load_pretrained
-from softlookup.models import GPT, GPTConfig
+from softlookup.models import BERT, GPT, BERTConfig, GPTConfig, pretrained
 from softlookup.models.pretrained.bert_tokenizer import SPECIAL_TOKENS
 from softlookup.models.pretrained.gpt2_tokenizer import byte_characters
 from softlookup.show.looking_inside import induction_panels

@@ -10,10 +10,10 @@ import torch
 from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.show import ParameterCalculator
-from softlookup.show.parameter_calculator import PRINTED_MILLIONS
 from softlookup.models import Transformer, TransformerConfig
 from softlookup.models.encoder_decoder import parameter_counts
+from softlookup.show import ParameterCalculator
+from softlookup.show.parameter_calculator import PRINTED_MILLIONS
 
 BASE = {"N": 6, "d": 512, "dff": 2048, "vocab": 37_000, "tie": "all", "biases": False,
         "finals": False}  # fmt: skip

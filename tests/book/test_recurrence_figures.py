@@ -7,8 +7,7 @@ import torch
 from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.layers import hidden_gradients
-from softlookup.layers import rnn_step
+from softlookup.layers import hidden_gradients, rnn_step
 from softlookup.show import RnnStepper, SpectralSliders
 
 PARTS = ("fromState", "fromInput", "a", "after", "products", "y")

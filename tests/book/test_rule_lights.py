@@ -15,10 +15,17 @@ from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.data import messages, split
-from softlookup.words import f1_score, precision, recall
-from softlookup.words import MONEY, capital_share, medicine_pattern, rule_spans
 from softlookup.show import RuleLights
 from softlookup.show.rule_lights import _EXAMPLES, _START, PRINTED_MEDICINES, PRINTED_MONEY
+from softlookup.words import (
+    MONEY,
+    capital_share,
+    f1_score,
+    medicine_pattern,
+    precision,
+    recall,
+    rule_spans,
+)
 
 PATTERNS = {
     "repaired": {"medicine": medicine_pattern(), "money": MONEY},

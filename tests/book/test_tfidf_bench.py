@@ -12,12 +12,21 @@ import torch
 from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.words import IDF_VARIANTS, TF_VARIANTS, count_matrix, document_frequency, inverse_document_frequency, term_frequency, tf_idf
 from softlookup.ops import cosine_similarity
 from softlookup.show import TfidfBench
 from softlookup.show.tfidf_bench import _EXAMPLES, LECTURE
 from softlookup.show.tfidf_bench_live import bench_html
-from softlookup.words import ngrams, word_tokens
+from softlookup.words import (
+    IDF_VARIANTS,
+    TF_VARIANTS,
+    count_matrix,
+    document_frequency,
+    inverse_document_frequency,
+    ngrams,
+    term_frequency,
+    tf_idf,
+    word_tokens,
+)
 
 BASES = {"10": 10, "e": math.e, "2": 2}
 START = {"lowercase": False, "n": 1, "tf": "count", "idf": "log", "base": "10"}

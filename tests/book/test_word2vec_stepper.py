@@ -9,7 +9,12 @@ from site_checks import axe_faults, scroll_faults
 
 from softlookup.ops import sigmoid, softmax
 from softlookup.show import Word2VecStepper
-from softlookup.words.word2vec import negative_sampling_gradient, negative_sampling_loss, skip_gram_gradient, skip_gram_loss
+from softlookup.words.word2vec import (
+    negative_sampling_gradient,
+    negative_sampling_loss,
+    skip_gram_gradient,
+    skip_gram_loss,
+)
 
 WORDS = ["ants", "eat", "<b>nests</b>", "bees", "car", "fuel", "bus"]
 M = len(WORDS)

@@ -4,7 +4,14 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.words import logistic_gradient, logistic_loss, logistic_probability, softmax_gradient, softmax_loss, softmax_probability
+from softlookup.words import (
+    logistic_gradient,
+    logistic_loss,
+    logistic_probability,
+    softmax_gradient,
+    softmax_loss,
+    softmax_probability,
+)
 
 N, FEATURES, CLASSES = 11, 7, 5
 

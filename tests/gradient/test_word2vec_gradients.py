@@ -5,7 +5,17 @@ import torch
 from torch.autograd import gradcheck
 from torch.testing import assert_close
 
-from softlookup.words.word2vec import cbow_examples, cbow_loss, cbow_probabilities, negative_sampling_gradient, negative_sampling_loss, next_word_probabilities, skip_gram_gradient, skip_gram_loss, skip_gram_probabilities
+from softlookup.words.word2vec import (
+    cbow_examples,
+    cbow_loss,
+    cbow_probabilities,
+    negative_sampling_gradient,
+    negative_sampling_loss,
+    next_word_probabilities,
+    skip_gram_gradient,
+    skip_gram_loss,
+    skip_gram_probabilities,
+)
 
 VOCAB, D_MODEL, PAIRS, NEGATIVES = 7, 5, 11, 3
 

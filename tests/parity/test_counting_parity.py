@@ -7,10 +7,22 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from torch.testing import assert_close
 
-from softlookup.words import binary_matrix, count_matrix, term_frequency, tf_idf
-from softlookup.words import fit_logistic, fit_softmax, logistic_probability, softmax_probability
-from softlookup.words import confusion_matrix, f1_score, precision, recall
-from softlookup.words import ngrams, word_tokens
+from softlookup.words import (
+    binary_matrix,
+    confusion_matrix,
+    count_matrix,
+    f1_score,
+    fit_logistic,
+    fit_softmax,
+    logistic_probability,
+    ngrams,
+    precision,
+    recall,
+    softmax_probability,
+    term_frequency,
+    tf_idf,
+    word_tokens,
+)
 
 TEXTS = [
     "This is a sentence. This is another sentence.",

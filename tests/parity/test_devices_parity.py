@@ -6,12 +6,18 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.language_models import decoding, objectives
 from softlookup import training
-from softlookup.models import BERT, BERTConfig
-from softlookup.models import GPT, GPTConfig
-from softlookup.models import Transformer, TransformerConfig
-from softlookup.models import ViT, ViTConfig
+from softlookup.language_models import decoding, objectives
+from softlookup.models import (
+    BERT,
+    GPT,
+    BERTConfig,
+    GPTConfig,
+    Transformer,
+    TransformerConfig,
+    ViT,
+    ViTConfig,
+)
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 TODAY = {"positions": "rotary", "norm": "rms", "qk_norm": True, "activation": "relu2"}

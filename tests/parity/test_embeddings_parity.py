@@ -14,16 +14,27 @@ from sklearn.semi_supervised import LabelSpreading
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from softlookup.words import lloyd
-from softlookup.words import cooccurrence_matrix
-from softlookup.words import count_matrix
-from softlookup.words import lookup, mean_vectors, nearest, one_hot, similarity
-from softlookup.words import label_spreading, similarity_graph
-from softlookup.words import adjusted_rand_index
 from softlookup.tokenization import patchify, unpatchify
-from softlookup.words import principal_components, procrustes, project, reconstruct
-from softlookup.words import dequantize, quantize
-from softlookup.words import ngrams
+from softlookup.words import (
+    adjusted_rand_index,
+    cooccurrence_matrix,
+    count_matrix,
+    dequantize,
+    label_spreading,
+    lloyd,
+    lookup,
+    mean_vectors,
+    nearest,
+    ngrams,
+    one_hot,
+    principal_components,
+    procrustes,
+    project,
+    quantize,
+    reconstruct,
+    similarity,
+    similarity_graph,
+)
 
 F64 = torch.float64
 

@@ -28,22 +28,49 @@ from transformers.models.mixtral.modeling_mixtral import (
     load_balancing_loss_func,
 )
 
-from softlookup.models import bert, gpt, vit
 from softlookup.analysis import captured_variance, token_cosine
-from softlookup.words import k_means
-from softlookup.attention import attention_multiplications, critical_path, path_lengths, projection_multiplications, recurrent_multiplications
-from softlookup.words import document_frequency, inverse_document_frequency
-from softlookup.attention.efficient import online_softmax, sliding_mask, softmax_plus_one, stream_attention, streaming_mask, tiled_attention, window_attention
-from softlookup.layers import MixtureOfExperts, balance_loss, route
-from softlookup.layers import GatedFeedForward
-from softlookup.attention import graph_mask
-from softlookup.attention import gaussian_process_weights, gaussian_scores, lookup_weights
-from softlookup.words import logistic_gradient, logistic_loss, softmax_gradient, softmax_loss
-from softlookup.layers import layer_norm, rms_norm
-from softlookup.ops import masked_softmax, unit_vectors
+from softlookup.attention import (
+    attention_multiplications,
+    critical_path,
+    gaussian_process_weights,
+    gaussian_scores,
+    graph_mask,
+    lookup_weights,
+    path_lengths,
+    projection_multiplications,
+    recurrent_multiplications,
+)
+from softlookup.attention.efficient import (
+    online_softmax,
+    sliding_mask,
+    softmax_plus_one,
+    stream_attention,
+    streaming_mask,
+    tiled_attention,
+    window_attention,
+)
 from softlookup.attention.positions import alibi_slopes
-from softlookup.words import token_scores
+from softlookup.layers import (
+    GatedFeedForward,
+    MixtureOfExperts,
+    balance_loss,
+    layer_norm,
+    rms_norm,
+    route,
+)
+from softlookup.models import bert, gpt, vit
+from softlookup.ops import masked_softmax, unit_vectors
 from softlookup.training import inverse_sqrt, warmup_cosine, warmup_stable_decay
+from softlookup.words import (
+    document_frequency,
+    inverse_document_frequency,
+    k_means,
+    logistic_gradient,
+    logistic_loss,
+    softmax_gradient,
+    softmax_loss,
+    token_scores,
+)
 from softlookup.words.word2vec import analogy
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
@@ -269,7 +296,7 @@ def test_parameters_are_as_many_as_transformers_has():
     )
     theirs = transformers.BertForMaskedLM(config).num_parameters()
     mine = bert.BERTConfig(vocab_size=13, context=17, **ours)
-    assert bert.configuration.parameter_count(mine) == theirs
+    assert bert.parameter_count(mine) == theirs
     config = transformers.ViTConfig(
         image_size=8, patch_size=2, num_channels=3, num_labels=5, **sizes, **layers
     )
@@ -281,7 +308,7 @@ def test_parameters_are_as_many_as_transformers_has():
     )
     theirs = transformers.GPT2LMHeadModel(config).num_parameters()
     mine = gpt.GPTConfig(vocab_size=13, context=17, bias=True, **ours)
-    assert gpt.configuration.parameter_count(mine) == theirs
+    assert gpt.parameter_count(mine) == theirs
 
 
 # training

@@ -9,8 +9,16 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern
 from torch.testing import assert_close
 
+from softlookup.attention import (
+    attend,
+    bilinear_scores,
+    cosine_scores,
+    gaussian_process_mean,
+    gaussian_scores,
+    laplace_scores,
+    nadaraya_watson,
+)
 from softlookup.data import KARATE_EDGES, KARATE_INSTRUCTOR_SIDE
-from softlookup.attention import attend, bilinear_scores, cosine_scores, gaussian_process_mean, gaussian_scores, laplace_scores, nadaraya_watson
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup.masks import causal_mask, padding_mask
 from softlookup.attention import MultiHeadAttention
+from softlookup.masks import causal_mask, padding_mask
 
 paths = pytest.mark.parametrize("fused", [True, False], ids=["fused", "step by step"])
 LENGTHS = [11, 4, 7]

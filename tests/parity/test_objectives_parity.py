@@ -12,8 +12,16 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from softlookup.language_models import min_p_filter, sampling_weights, top_k_filter, top_p_filter
-from softlookup.language_models import masked_loss, next_token_log_probabilities, next_token_loss, smoothed_cross_entropy
+from softlookup.language_models import (
+    masked_loss,
+    min_p_filter,
+    next_token_log_probabilities,
+    next_token_loss,
+    sampling_weights,
+    smoothed_cross_entropy,
+    top_k_filter,
+    top_p_filter,
+)
 
 IGNORED = -100
 

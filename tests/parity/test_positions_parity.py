@@ -9,10 +9,17 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup.attention import attention_weights
+from softlookup.attention import MultiHeadAttention, attention_weights
+from softlookup.attention.positions import (
+    LearnedPositions,
+    Rotary,
+    alibi_bias,
+    alibi_slopes,
+    bit_positions,
+    shift_rotation,
+    sinusoidal,
+)
 from softlookup.masks import causal_mask
-from softlookup.attention import MultiHeadAttention
-from softlookup.attention.positions import LearnedPositions, Rotary, alibi_bias, alibi_slopes, bit_positions, shift_rotation, sinusoidal
 
 F64 = torch.float64
 EXACT = {"rtol": 1e-12, "atol": 1e-12}

@@ -16,11 +16,17 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from torch.testing import assert_close
 
-from softlookup.models import BERTConfig
 from softlookup.data import SOURCES, book_prose, load_pretrained, weights
 from softlookup.language_models import greedy
-from softlookup.models import GPTConfig
-from softlookup.models.pretrained import BERTTokenizer, GPT2Tokenizer, fill_gap, load_bert, load_gpt2, write_on
+from softlookup.models import BERTConfig, GPTConfig
+from softlookup.models.pretrained import (
+    BERTTokenizer,
+    GPT2Tokenizer,
+    fill_gap,
+    load_bert,
+    load_gpt2,
+    write_on,
+)
 from softlookup.models.pretrained.bert_tokenizer import bert_words
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}

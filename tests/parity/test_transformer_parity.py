@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup.masks import causal_mask, padding_mask
 from softlookup.attention.positions import sinusoidal
+from softlookup.masks import causal_mask, padding_mask
 from softlookup.models import Transformer, TransformerConfig
 from softlookup.models.encoder_decoder import parameter_counts
 

@@ -16,7 +16,21 @@ from torch.nn.functional import (
 from torch.testing import assert_close
 
 from softlookup.data import GRAMMAR_ANALOGIES, planted_sentences
-from softlookup.words.word2vec import analogy_accuracy, cbow_examples, cbow_loss, context_pairs, keep_probability, load_word2vec_text, negative_sampling_gradient, negative_sampling_loss, noise_distribution, skip_gram_gradient, skip_gram_loss, skip_gram_probabilities, train_word2vec
+from softlookup.words.word2vec import (
+    analogy_accuracy,
+    cbow_examples,
+    cbow_loss,
+    context_pairs,
+    keep_probability,
+    load_word2vec_text,
+    negative_sampling_gradient,
+    negative_sampling_loss,
+    noise_distribution,
+    skip_gram_gradient,
+    skip_gram_loss,
+    skip_gram_probabilities,
+    train_word2vec,
+)
 
 VOCAB, D_MODEL, PAIRS, NEGATIVES = 13, 5, 17, 3
 

@@ -7,12 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from softlookup.models import BERT, BERTConfig
-from softlookup.models.bert import parameter_count as bert_count
 from softlookup.layers import ACTIVATIONS
+from softlookup.models import BERT, BERTConfig, ViT, ViTConfig
+from softlookup.models.bert import parameter_count as bert_count
 from softlookup.models.pretrained import GPT2Tokenizer
 from softlookup.models.pretrained.gpt2_tokenizer import byte_characters
-from softlookup.models import ViT, ViTConfig
 from softlookup.models.vit import parameter_count as vit_count
 
 sizes = st.integers(1, 5)

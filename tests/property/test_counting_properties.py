@@ -6,8 +6,23 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from softlookup.words import IDF_VARIANTS, binary_matrix, count_matrix, document_frequency, inverse_document_frequency, term_frequency, tf_idf, top_words, vocabulary_coverage
-from softlookup.words import Vocabulary, ngrams, offsets_to_span, span_to_offsets, token_offsets, word_tokens
+from softlookup.words import (
+    IDF_VARIANTS,
+    Vocabulary,
+    binary_matrix,
+    count_matrix,
+    document_frequency,
+    inverse_document_frequency,
+    ngrams,
+    offsets_to_span,
+    span_to_offsets,
+    term_frequency,
+    tf_idf,
+    token_offsets,
+    top_words,
+    vocabulary_coverage,
+    word_tokens,
+)
 
 WORD = st.sampled_from(list("abcdefg"))
 DOCUMENT = st.lists(WORD, max_size=13)

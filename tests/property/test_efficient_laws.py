@@ -10,7 +10,13 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.testing import assert_close
 
 from softlookup.attention import attention
-from softlookup.attention.efficient import linear_attention, online_softmax, sliding_mask, tiled_attention, window_attention
+from softlookup.attention.efficient import (
+    linear_attention,
+    online_softmax,
+    sliding_mask,
+    tiled_attention,
+    window_attention,
+)
 from softlookup.masks import causal_mask
 from softlookup.ops import softmax
 

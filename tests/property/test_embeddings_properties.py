@@ -8,13 +8,25 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from softlookup.words import cooccurrence_matrix, positive_pmi
-from softlookup.words import MEASURES, lookup, mean_vectors, nearest, one_hot, similarity
-from softlookup.words import label_spreading, similarity_graph
-from softlookup.words import adjusted_rand_index
 from softlookup.tokenization import patchify, unpatchify
-from softlookup.words import principal_components, procrustes, project
-from softlookup.words import dequantize, quantize
+from softlookup.words import (
+    MEASURES,
+    adjusted_rand_index,
+    cooccurrence_matrix,
+    dequantize,
+    label_spreading,
+    lookup,
+    mean_vectors,
+    nearest,
+    one_hot,
+    positive_pmi,
+    principal_components,
+    procrustes,
+    project,
+    quantize,
+    similarity,
+    similarity_graph,
+)
 
 F64 = torch.float64
 SEED = st.integers(0, 2**31)

@@ -9,7 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from softlookup.attention import attend, cosine_scores, gaussian_process_mean, gaussian_process_weights, gaussian_scores, hard_lookup, laplace_scores, lookup_error_bound, lookup_weights, nadaraya_watson, soft_lookup
+from softlookup.attention import (
+    attend,
+    cosine_scores,
+    gaussian_process_mean,
+    gaussian_process_weights,
+    gaussian_scores,
+    hard_lookup,
+    laplace_scores,
+    lookup_error_bound,
+    lookup_weights,
+    nadaraya_watson,
+    soft_lookup,
+)
 
 sizes = st.integers(1, 11)
 seeds = st.integers(0, 2**32 - 1)

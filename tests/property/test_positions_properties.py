@@ -6,7 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from softlookup.attention.positions import LearnedPositions, Rotary, alibi_bias, alibi_slopes, bit_positions, frequencies, pairing_permutation, shift_rotation, sinusoidal, sinusoidal_at
+from softlookup.attention.positions import (
+    LearnedPositions,
+    Rotary,
+    alibi_bias,
+    alibi_slopes,
+    bit_positions,
+    frequencies,
+    pairing_permutation,
+    shift_rotation,
+    sinusoidal,
+    sinusoidal_at,
+)
 
 F64 = torch.float64
 widths = st.integers(1, 11).map(lambda pairs: 2 * pairs)

@@ -6,9 +6,14 @@ from hypothesis import strategies as st
 from torch.autograd import gradcheck
 from torch.testing import assert_close
 
-from softlookup.attention import attention
-from softlookup.attention import path_lengths
-from softlookup.attention.efficient import sliding_mask, softmax_plus_one, stream_attention, streaming_mask, strided_mask
+from softlookup.attention import attention, path_lengths
+from softlookup.attention.efficient import (
+    sliding_mask,
+    softmax_plus_one,
+    stream_attention,
+    streaming_mask,
+    strided_mask,
+)
 from softlookup.layers import MixtureOfExperts, balance_loss, expert_load, route
 from softlookup.masks import causal_mask
 

@@ -8,7 +8,21 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from softlookup.words import Vocabulary
-from softlookup.words.word2vec import Word2Vec, analogy, cbow_examples, cbow_loss, context_pairs, keep_probability, load_word2vec, negative_sampling_loss, next_word_probabilities, noise_distribution, save_word2vec, skip_gram_gradient, skip_gram_loss
+from softlookup.words.word2vec import (
+    Word2Vec,
+    analogy,
+    cbow_examples,
+    cbow_loss,
+    context_pairs,
+    keep_probability,
+    load_word2vec,
+    negative_sampling_loss,
+    next_word_probabilities,
+    noise_distribution,
+    save_word2vec,
+    skip_gram_gradient,
+    skip_gram_loss,
+)
 
 VOCAB, D_MODEL = 7, 3
 TEXT = st.lists(st.integers(0, VOCAB - 1), max_size=17)

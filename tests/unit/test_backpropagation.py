@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.layers import bptt, hidden_gradients
-from softlookup.layers import rnn_step
+from softlookup.layers import bptt, hidden_gradients, rnn_step
 
 NAMES = ("x", "hidden", "W_xh", "W_hh", "b", "W_hy")
 

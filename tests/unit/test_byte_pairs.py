@@ -7,9 +7,7 @@ import time
 
 import pytest
 
-from softlookup.tokenization import byte_pairs
-from softlookup.tokenization import BytePairTokenizer
-from softlookup.tokenization import GPT2_PATTERN, GPT4_PATTERN
+from softlookup.tokenization import GPT2_PATTERN, GPT4_PATTERN, BytePairTokenizer, byte_pairs
 
 WHOLE = r"(?s:.+)"
 TEXT = "the cat sat on the mat; the cat's hat is 1234 feet   tall\n\nthat is that"

@@ -7,7 +7,16 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.words import fit_logistic, fit_softmax, logistic_gradient, logistic_loss, logistic_probability, softmax_gradient, softmax_loss, softmax_probability
+from softlookup.words import (
+    fit_logistic,
+    fit_softmax,
+    logistic_gradient,
+    logistic_loss,
+    logistic_probability,
+    softmax_gradient,
+    softmax_loss,
+    softmax_probability,
+)
 
 N, FEATURES, CLASSES = 7, 5, 3
 L2 = 0.3

@@ -8,10 +8,24 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from softlookup.attention import Attention, attention, attention_weights
-from softlookup.attention import Operations, attention_multiplications, count_operations, critical_path, dependency_graph, path_lengths, peak_memory, projection_multiplications, recurrent_multiplications, softmax_exponentials, weights_bytes
-from softlookup.masks import causal_mask
+from softlookup.attention import (
+    Attention,
+    Operations,
+    attention,
+    attention_multiplications,
+    attention_weights,
+    count_operations,
+    critical_path,
+    dependency_graph,
+    path_lengths,
+    peak_memory,
+    projection_multiplications,
+    recurrent_multiplications,
+    softmax_exponentials,
+    weights_bytes,
+)
 from softlookup.layers import RNNCell, unroll
+from softlookup.masks import causal_mask
 
 N_Q, N_K, D_K, D_V, D, H = 11, 7, 5, 3, 13, 2
 

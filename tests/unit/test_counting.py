@@ -8,8 +8,18 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.words import binary_matrix, count_matrix, document_frequency, inverse_document_frequency, term_frequency, tf_idf, top_words, vocabulary_coverage
-from softlookup.words import ngrams, word_tokens
+from softlookup.words import (
+    binary_matrix,
+    count_matrix,
+    document_frequency,
+    inverse_document_frequency,
+    ngrams,
+    term_frequency,
+    tf_idf,
+    top_words,
+    vocabulary_coverage,
+    word_tokens,
+)
 
 WORDS = ["This", "is", "a", "sentence", "another", "not", "Yet"]
 TEXTS = [

@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from softlookup.attention import AdditiveAttention, MultiplicativeAttention
-from softlookup.translation import Decoder, Encoder, Seq2Seq
 from softlookup.show import DecoderSteps
+from softlookup.translation import BOS, EOS, PAD, Decoder, Encoder, Seq2Seq, Translator
 from softlookup.words import Vocabulary
-from softlookup.translation import BOS, EOS, PAD, Translator
 
 SOURCE, TARGET = ["un", "<b>roi</b>", "dort"], ["a", "king", "sleeps", "a"]
 

@@ -9,7 +9,16 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from softlookup.language_models import Hypothesis, beam_search, greedy, min_p_filter, sample, sampling_weights, top_k_filter, top_p_filter
+from softlookup.language_models import (
+    Hypothesis,
+    beam_search,
+    greedy,
+    min_p_filter,
+    sample,
+    sampling_weights,
+    top_k_filter,
+    top_p_filter,
+)
 
 BOS, EOS = 0, 1
 

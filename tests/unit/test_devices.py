@@ -10,27 +10,62 @@ from second_device import AWAY, Away, second_device
 from torch.utils._pytree import tree_leaves
 
 import softlookup
-from softlookup import analysis, attention, attention, ops, training, translation
-from softlookup.attention import cache, efficient, multi_head, positions
-from softlookup.words import embeddings, quantization
-from softlookup.layers import experts, normalization, recurrence
-from softlookup.tokenization import patches
-from softlookup.attention import AdditiveAttention, MultiplicativeAttention
-from softlookup.models import BERT, BERTConfig
-from softlookup.models import DecoderBlock, EncoderBlock
-from softlookup.layers import bptt
-from softlookup.language_models import beam_search, greedy, sample
-from softlookup.layers import FeedForward, GatedFeedForward
-from softlookup.models import GPT, GPTConfig
-from softlookup.attention import GraphAttention
-from softlookup.words import fit_logistic, fit_softmax
+from softlookup import analysis, attention, ops, training, translation
+from softlookup.attention import (
+    AdditiveAttention,
+    GraphAttention,
+    MultiplicativeAttention,
+    cache,
+    efficient,
+    multi_head,
+    positions,
+)
+from softlookup.language_models import (
+    FeedForwardLM,
+    RecurrentLM,
+    beam_search,
+    greedy,
+    mask_tokens,
+    masked_loss,
+    next_token_log_probabilities,
+    next_token_loss,
+    random_pieces,
+    sample,
+    smoothed_cross_entropy,
+    smoothed_targets,
+    train_lm,
+)
+from softlookup.layers import (
+    FeedForward,
+    GatedFeedForward,
+    bptt,
+    experts,
+    normalization,
+    recurrence,
+)
 from softlookup.masks import block_mask, causal_mask, padding_mask
-from softlookup.language_models import FeedForwardLM, RecurrentLM, train_lm
-from softlookup.language_models import mask_tokens, masked_loss, next_token_log_probabilities, next_token_loss, random_pieces, smoothed_cross_entropy, smoothed_targets
-from softlookup.words import principal_components, procrustes
+from softlookup.models import (
+    BERT,
+    GPT,
+    BERTConfig,
+    DecoderBlock,
+    EncoderBlock,
+    GPTConfig,
+    Transformer,
+    TransformerConfig,
+    ViT,
+    ViTConfig,
+)
+from softlookup.tokenization import patches
 from softlookup.translation import Decoder, Encoder, Seq2Seq
-from softlookup.models import Transformer, TransformerConfig
-from softlookup.models import ViT, ViTConfig
+from softlookup.words import (
+    embeddings,
+    fit_logistic,
+    fit_softmax,
+    principal_components,
+    procrustes,
+    quantization,
+)
 
 LIBRARY = Path(softlookup.__file__).parent
 

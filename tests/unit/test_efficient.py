@@ -6,9 +6,17 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.attention import attention
-from softlookup.attention import count_operations, peak_memory
-from softlookup.attention.efficient import block_sparse_mask, elu_plus_one, linear_attention, linear_step, online_softmax, sliding_mask, tiled_attention, window_attention
+from softlookup.attention import attention, count_operations, peak_memory
+from softlookup.attention.efficient import (
+    block_sparse_mask,
+    elu_plus_one,
+    linear_attention,
+    linear_step,
+    online_softmax,
+    sliding_mask,
+    tiled_attention,
+    window_attention,
+)
 from softlookup.masks import causal_mask
 
 FORMS = ["quadratic", "chunked", "recurrent"]

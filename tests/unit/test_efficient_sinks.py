@@ -6,12 +6,17 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.attention import attention, attention_weights
-from softlookup.attention import readable
-from softlookup.attention import path_lengths
-from softlookup.attention.efficient import cache_bytes, sliding_mask, softmax_plus_one, stream_attention, streaming_mask, strided_mask
-from softlookup.models import GPT, GPTConfig
+from softlookup.attention import attention, attention_weights, path_lengths, readable
+from softlookup.attention.efficient import (
+    cache_bytes,
+    sliding_mask,
+    softmax_plus_one,
+    stream_attention,
+    streaming_mask,
+    strided_mask,
+)
 from softlookup.masks import causal_mask
+from softlookup.models import GPT, GPTConfig
 from softlookup.ops import softmax
 
 CASES = [(1, 1, 0), (7, 3, 0), (7, 3, 2), (7, 1, 1), (7, 5, 3), (7, 11, 2), (3, 2, 5)]

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.layers import MixtureOfExperts, balance_loss, expert_load, route
-from softlookup.layers import GatedFeedForward
+from softlookup.layers import GatedFeedForward, MixtureOfExperts, balance_loss, expert_load, route
 
 
 def tensor(values):

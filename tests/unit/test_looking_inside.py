@@ -19,10 +19,9 @@ from softlookup.analysis import (
     repeating_texts,
     residual_stream,
 )
-from softlookup.models import EncoderBlock
-from softlookup.models import GPT, GPTConfig
-from softlookup.masks import causal_mask
 from softlookup.attention import MultiHeadAttention
+from softlookup.masks import causal_mask
+from softlookup.models import GPT, EncoderBlock, GPTConfig
 
 f64 = torch.float64
 

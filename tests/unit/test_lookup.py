@@ -7,8 +7,21 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.attention import attention_scores
-from softlookup.attention import attend, bilinear_scores, cosine_scores, gaussian_process_mean, gaussian_process_weights, gaussian_scores, hard_lookup, laplace_scores, lookup_error_bound, lookup_weights, nadaraya_watson, soft_lookup
+from softlookup.attention import (
+    attend,
+    attention_scores,
+    bilinear_scores,
+    cosine_scores,
+    gaussian_process_mean,
+    gaussian_process_weights,
+    gaussian_scores,
+    hard_lookup,
+    laplace_scores,
+    lookup_error_bound,
+    lookup_weights,
+    nadaraya_watson,
+    soft_lookup,
+)
 from softlookup.ops import softmax
 
 

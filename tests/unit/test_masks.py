@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from softlookup.masks import (
-    padding_of,
     block_mask,
     causal_mask,
     dilated_mask,
     global_mask,
     padding_mask,
+    padding_of,
     window_mask,
 )
 

@@ -6,9 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.attention import Attention, attention
+from softlookup.attention import Attention, MultiHeadAttention, attention, join_heads, split_heads
 from softlookup.masks import causal_mask
-from softlookup.attention import MultiHeadAttention, join_heads, split_heads
 
 
 @pytest.fixture(autouse=True)

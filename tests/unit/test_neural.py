@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.language_models import decoding
+from softlookup.language_models import FeedForwardLM, RecurrentLM, decoding, train_lm
 from softlookup.language_models.language_model import EOS
-from softlookup.language_models import FeedForwardLM, RecurrentLM, train_lm
 
 WORDS = ["a", "b", "c", "d"]
 TEXTS = [text.split() for text in ("a b c", "d", "b b a d c", "", "c a")]

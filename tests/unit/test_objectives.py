@@ -6,7 +6,16 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.language_models import mask_tokens, masked_loss, next_token_log_probabilities, next_token_loss, next_token_pairs, random_pieces, smoothed_cross_entropy, smoothed_targets
+from softlookup.language_models import (
+    mask_tokens,
+    masked_loss,
+    next_token_log_probabilities,
+    next_token_loss,
+    next_token_pairs,
+    random_pieces,
+    smoothed_cross_entropy,
+    smoothed_targets,
+)
 from softlookup.ops import cross_entropy
 
 MASK, VOCAB = 3, 11

@@ -6,7 +6,19 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.attention.positions import LearnedPositions, Rotary, alibi_bias, alibi_slopes, bit_positions, frequencies, pairing_permutation, period, shift_rotation, sinusoidal, sinusoidal_at
+from softlookup.attention.positions import (
+    LearnedPositions,
+    Rotary,
+    alibi_bias,
+    alibi_slopes,
+    bit_positions,
+    frequencies,
+    pairing_permutation,
+    period,
+    shift_rotation,
+    sinusoidal,
+    sinusoidal_at,
+)
 
 F64 = torch.float64
 

@@ -10,15 +10,21 @@ from safetensors.torch import save_file
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup.models import BERT, BERTConfig
+from softlookup.models import BERT, GPT, BERTConfig, GPTConfig
 from softlookup.models.bert import parameter_count as bert_count
-from softlookup.tokenization import BytePairTokenizer
-from softlookup.models import GPT, GPTConfig
 from softlookup.models.gpt import parameter_count as gpt_count
 from softlookup.models.pretrained import BERTTokenizer, GPT2Tokenizer, load_bert, load_gpt2
 from softlookup.models.pretrained.bert_tokenizer import SPECIAL_TOKENS, bert_words
-from softlookup.models.pretrained.checkpoint import Part, fill, known_activation, read_checkpoint, require_same, require_settings
+from softlookup.models.pretrained.checkpoint import (
+    Part,
+    fill,
+    known_activation,
+    read_checkpoint,
+    require_same,
+    require_settings,
+)
 from softlookup.models.pretrained.gpt2_tokenizer import byte_characters
+from softlookup.tokenization import BytePairTokenizer
 
 CONFIG = GPTConfig(17, 13, 10, 5, 2, d_ff=7, activation="gelu_tanh")
 BERT_CONFIG = BERTConfig(17, 13, 10, 5, 2, d_ff=7, n_segments=3)

@@ -7,7 +7,17 @@ import pytest
 import regex
 
 from softlookup.data import messages, split
-from softlookup.words import MEDICINES, MONEY, capital_share, capital_spans, medicine_pattern, medicine_spans, money_spans, rule_filter, rule_spans
+from softlookup.words import (
+    MEDICINES,
+    MONEY,
+    capital_share,
+    capital_spans,
+    medicine_pattern,
+    medicine_spans,
+    money_spans,
+    rule_filter,
+    rule_spans,
+)
 
 TRUTH_TABLE = {
     "Make $500 every week": "money",

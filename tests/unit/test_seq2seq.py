@@ -8,8 +8,8 @@ from torch.testing import assert_close
 
 from softlookup.attention import AdditiveAttention, MultiplicativeAttention
 from softlookup.language_models import beam_search, greedy
-from softlookup.ops import softmax
 from softlookup.layers import unroll
+from softlookup.ops import softmax
 from softlookup.translation import Decoder, DecoderState, Encoder, Seq2Seq
 
 BOS, EOS = 1, 2

@@ -6,8 +6,19 @@ import re
 import pytest
 import torch
 
-from softlookup.words import f1_score, precision, recall
-from softlookup.words import STRAY, SpanScores, bio_to_spans, conflicting_labels, span_scores, spans_to_bio, token_scores, window_features
+from softlookup.words import (
+    STRAY,
+    SpanScores,
+    bio_to_spans,
+    conflicting_labels,
+    f1_score,
+    precision,
+    recall,
+    span_scores,
+    spans_to_bio,
+    token_scores,
+    window_features,
+)
 
 TAGS = ["B-A", "I-A", "B-B", "I-B", "O"]
 

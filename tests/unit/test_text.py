@@ -5,7 +5,14 @@ import re
 import pytest
 
 from softlookup.checks import require_distinct, require_tokens
-from softlookup.words import Vocabulary, ngrams, offsets_to_span, span_to_offsets, token_offsets, word_tokens
+from softlookup.words import (
+    Vocabulary,
+    ngrams,
+    offsets_to_span,
+    span_to_offsets,
+    token_offsets,
+    word_tokens,
+)
 
 NOTE = "Dr. Ada saw J. O'Brien on 3 May."
 

@@ -6,7 +6,15 @@ from softlookup import tokenization
 
 
 def test_each_name_is_that_of_its_module():
-    modules = ("byte_pairs", "merges", "patches", "segmentation", "splitting", "unigram", "wordpiece")
+    modules = (
+        "byte_pairs",
+        "merges",
+        "patches",
+        "segmentation",
+        "splitting",
+        "unigram",
+        "wordpiece",
+    )
     found = {}
     for name in modules:
         module = importlib.import_module(f"softlookup.tokenization.{name}")

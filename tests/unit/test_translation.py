@@ -9,22 +9,24 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from softlookup.translation import best_links
-from softlookup.translation import Decoder, Encoder, Seq2Seq
-from softlookup.words import Vocabulary
 from softlookup.models import Transformer, TransformerConfig
 from softlookup.translation import (
     BOS,
     EOS,
     PAD,
+    Decoder,
+    Encoder,
+    Seq2Seq,
     Translator,
     batches_of_pairs,
+    best_links,
     pad_batch,
     sequence_loss,
     train_transformer,
     train_translator,
     translation_loss,
 )
+from softlookup.words import Vocabulary
 
 LETTERS = "abcdefg"
 TINY = {"d_model": 16, "d_hidden": 32, "d_attention": 8}

@@ -19,9 +19,9 @@ from torch.testing import assert_close
 
 from softlookup.analysis import capture
 from softlookup.attention import MultiHeadAttention
-from softlookup.ops import cross_entropy
 from softlookup.models import ViT, ViTConfig
 from softlookup.models.vit import parameter_count
+from softlookup.ops import cross_entropy
 
 SMALL = ViTConfig(
     11, image_size=(4, 6), patch_size=2, channels=3, d_model=10, n_heads=5, n_layers=2, d_ff=7

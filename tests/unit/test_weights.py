@@ -8,13 +8,12 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from softlookup.models import BERTConfig
-from softlookup.models.bert import parameter_count as bert_count
 from softlookup.data import SOURCES, load_pretrained
 from softlookup.data import downloads as cache_module
 from softlookup.data import weights as weights_module
 from softlookup.language_models import greedy
-from softlookup.models import GPTConfig
+from softlookup.models import BERTConfig, GPTConfig
+from softlookup.models.bert import parameter_count as bert_count
 from softlookup.models.gpt import parameter_count as gpt_count
 from softlookup.models.pretrained import fill_gap, load_bert, load_gpt2, write_on
 from softlookup.models.pretrained.bert_tokenizer import SPECIAL_TOKENS

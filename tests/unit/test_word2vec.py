@@ -7,7 +7,23 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.words.word2vec import analogy, analogy_accuracy, cbow_examples, cbow_loss, cbow_probabilities, context_pairs, keep_probability, negative_sampling_gradient, negative_sampling_loss, next_word_probabilities, noise_distribution, sample_next_words, skip_gram_gradient, skip_gram_loss, skip_gram_probabilities
+from softlookup.words.word2vec import (
+    analogy,
+    analogy_accuracy,
+    cbow_examples,
+    cbow_loss,
+    cbow_probabilities,
+    context_pairs,
+    keep_probability,
+    negative_sampling_gradient,
+    negative_sampling_loss,
+    next_word_probabilities,
+    noise_distribution,
+    sample_next_words,
+    skip_gram_gradient,
+    skip_gram_loss,
+    skip_gram_probabilities,
+)
 
 VOCAB, D_MODEL, PAIRS, NEGATIVES = 11, 5, 13, 3
 

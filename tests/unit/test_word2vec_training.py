@@ -12,7 +12,20 @@ from torch.testing import assert_close
 from softlookup.data import GRAMMAR_ANALOGIES, GRAMMAR_SYNONYMS, planted_sentences
 from softlookup.ops import cosine_similarity
 from softlookup.words import Vocabulary
-from softlookup.words.word2vec import Word2Vec, analogy_accuracy, cbow_examples, cbow_loss, negative_sampling_gradient, negative_sampling_loss, next_word_probabilities, numbering, skip_gram_probabilities, skip_gram_training, train_cbow, train_word2vec
+from softlookup.words.word2vec import (
+    Word2Vec,
+    analogy_accuracy,
+    cbow_examples,
+    cbow_loss,
+    negative_sampling_gradient,
+    negative_sampling_loss,
+    next_word_probabilities,
+    numbering,
+    skip_gram_probabilities,
+    skip_gram_training,
+    train_cbow,
+    train_word2vec,
+)
 
 SEEDS = (0, 1, 2)
 OPTIONS = {"d_model": 32, "window": 5, "n_negatives": 5, "epochs": 5}

@@ -11,15 +11,51 @@ Read in this order:
 - ``positions`` and ``efficient``: where a token stands, and long texts; packages of their own
 """
 
-from softlookup.attention.additive import AdditiveAttention, MultiplicativeAttention, additive_scores
+from softlookup.attention.additive import (
+    AdditiveAttention,
+    MultiplicativeAttention,
+    additive_scores,
+)
 from softlookup.attention.cache import KeyValueCache, LayerCache, readable
-from softlookup.attention.cost import Operations, attention_multiplications, count_operations, critical_path, dependency_graph, path_lengths, peak_memory, projection_multiplications, recurrent_multiplications, softmax_exponentials, weights_bytes
-from softlookup.attention.dot_product import Attention, attention, attention_scores, attention_weights
+from softlookup.attention.cost import (
+    Operations,
+    attention_multiplications,
+    count_operations,
+    critical_path,
+    dependency_graph,
+    path_lengths,
+    peak_memory,
+    projection_multiplications,
+    recurrent_multiplications,
+    softmax_exponentials,
+    weights_bytes,
+)
+from softlookup.attention.dot_product import (
+    Attention,
+    attention,
+    attention_scores,
+    attention_weights,
+)
 from softlookup.attention.graph import GraphAttention, graph_mask, graph_scores
-from softlookup.attention.lookup import attend, hard_lookup, lookup_error_bound, lookup_weights, soft_lookup
+from softlookup.attention.lookup import (
+    attend,
+    hard_lookup,
+    lookup_error_bound,
+    lookup_weights,
+    soft_lookup,
+)
 from softlookup.attention.multi_head import MultiHeadAttention, join_heads, split_heads
-from softlookup.attention.scores import bilinear_scores, cosine_scores, gaussian_scores, laplace_scores
-from softlookup.attention.smoothing import gaussian_process_mean, gaussian_process_weights, nadaraya_watson
+from softlookup.attention.scores import (
+    bilinear_scores,
+    cosine_scores,
+    gaussian_scores,
+    laplace_scores,
+)
+from softlookup.attention.smoothing import (
+    gaussian_process_mean,
+    gaussian_process_weights,
+    nadaraya_watson,
+)
 
 __all__ = [
     "AdditiveAttention",

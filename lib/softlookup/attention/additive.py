@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from softlookup.attention.dot_product import attention_scores
+from softlookup.attention.lookup import lookup_weights
 from softlookup.checks import (
     require,
     require_float,
@@ -13,7 +14,6 @@ from softlookup.checks import (
     require_rows,
     require_same_dtype,
 )
-from softlookup.attention.lookup import lookup_weights
 from softlookup.ops import without_idle, without_unread
 
 

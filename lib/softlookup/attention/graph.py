@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from softlookup.attention.lookup import lookup_weights
 from softlookup.checks import (
     require,
     require_choice,
@@ -17,7 +18,6 @@ from softlookup.checks import (
     require_rows,
     require_same_dtype,
 )
-from softlookup.attention.lookup import lookup_weights
 from softlookup.ops import without_idle, without_unread
 
 

@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from softlookup.attention.dot_product import attention_scores, attention_weights
 from softlookup.attention.cache import LayerCache
+from softlookup.attention.dot_product import attention_scores, attention_weights
 from softlookup.checks import (
     require,
     require_dtype,

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_float
 from softlookup.attention.lookup import attend
+from softlookup.checks import require, require_float
 
 Scores = Callable[[Tensor, Tensor], Tensor]
 """A scoring function: queries (n_q, d) and keys (n_k, d) to scores (n_q, n_k)."""

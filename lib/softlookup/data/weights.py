@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from softlookup.models import BERT, BERTConfig
 from softlookup.checks import require_choice
 from softlookup.data.downloads import cache_folder, fetch
 from softlookup.data.sources import SOURCES
-from softlookup.models import GPT, GPTConfig
+from softlookup.models import BERT, GPT, BERTConfig, GPTConfig
 from softlookup.models.pretrained import BERTTokenizer, GPT2Tokenizer, load_bert, load_gpt2
 
 CONFIGS: Mapping[str, GPTConfig | BERTConfig] = {

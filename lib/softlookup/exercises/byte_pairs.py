@@ -165,6 +165,7 @@ def _merges_of(tokenizer: BytePairTokenizer) -> Merges:
 
 
 def encode_by_rank(chunk: str, merges: Merges) -> list[str]:
+    """The tokens of a chunk: always the merge that was learned first."""
     ranks = {pair: rank for rank, pair in enumerate(merges)}
     tokens = list(chunk)
     while possible := [ranks[pair] for pair in pairwise(tokens) if pair in ranks]:

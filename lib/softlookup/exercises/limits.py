@@ -6,8 +6,15 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from softlookup.attention import attention, attention_weights
-from softlookup.attention import attention_multiplications, dependency_graph, path_lengths, projection_multiplications, recurrent_multiplications
+from softlookup.attention import (
+    attention,
+    attention_multiplications,
+    attention_weights,
+    dependency_graph,
+    path_lengths,
+    projection_multiplications,
+    recurrent_multiplications,
+)
 from softlookup.exercises.verdict import Verdict, Wrong, call, numbers, one_number, started, verdict
 from softlookup.masks import causal_mask
 

@@ -3,9 +3,13 @@
 import torch
 from torch import Tensor
 
-from softlookup.attention import attention
-from softlookup.attention import count_operations, path_lengths
-from softlookup.attention.efficient import elu_plus_one, linear_attention, sliding_mask, strided_mask
+from softlookup.attention import attention, count_operations, path_lengths
+from softlookup.attention.efficient import (
+    elu_plus_one,
+    linear_attention,
+    sliding_mask,
+    strided_mask,
+)
 from softlookup.exercises.verdict import (
     Verdict,
     Wrong,

@@ -7,16 +7,14 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from softlookup.attention import attention_scores
-from softlookup.attention import KeyValueCache
+from softlookup.attention import KeyValueCache, attention_scores
+from softlookup.attention.positions import Rotary
 from softlookup.checks import require_int
 from softlookup.data import book_prose
 from softlookup.data.prose import tenth_out
-from softlookup.models import GPT, GPTConfig
 from softlookup.masks import causal_mask
-from softlookup.attention.positions import Rotary
-from softlookup.training import Tier, choose_tier
-from softlookup.training import train_model
+from softlookup.models import GPT, GPTConfig
+from softlookup.training import Tier, choose_tier, train_model
 
 LETTERS = "^abcdefghijklmnopqrstuvwxyz"
 """Token 0, shown as ^, begins a text."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from softlookup.translation import corpus_bleu
 from softlookup.exercises.verdict import (
     Verdict,
     Wrong,
@@ -19,6 +18,7 @@ from softlookup.exercises.verdict import (
 )
 from softlookup.models import Transformer, TransformerConfig
 from softlookup.models.encoder_decoder import parameter_counts
+from softlookup.translation import corpus_bleu
 
 _VOCAB = 37_000
 

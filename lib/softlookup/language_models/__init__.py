@@ -10,12 +10,42 @@ Read in this order:
 - ``objectives``: what models are trained for: the next token, or masked ones
 """
 
-from softlookup.language_models.decoding import Hypothesis, beam_search, greedy, min_p_filter, sample, sampling_weights, top_k_filter, top_p_filter
+from softlookup.language_models.decoding import (
+    Hypothesis,
+    beam_search,
+    greedy,
+    min_p_filter,
+    sample,
+    sampling_weights,
+    top_k_filter,
+    top_p_filter,
+)
 from softlookup.language_models.hmm import forward_algorithm, next_observation
-from softlookup.language_models.language_model import LanguageModel, bits_per_byte, known_words, perplexity
+from softlookup.language_models.language_model import (
+    LanguageModel,
+    bits_per_byte,
+    known_words,
+    perplexity,
+)
 from softlookup.language_models.neural import FeedForwardLM, RecurrentLM, train_lm
-from softlookup.language_models.ngram import AddK, KneserNey, NGramModel, follower_counts, unseen_share
-from softlookup.language_models.objectives import Masked, mask_tokens, masked_loss, next_token_log_probabilities, next_token_loss, next_token_pairs, random_pieces, smoothed_cross_entropy, smoothed_targets
+from softlookup.language_models.ngram import (
+    AddK,
+    KneserNey,
+    NGramModel,
+    follower_counts,
+    unseen_share,
+)
+from softlookup.language_models.objectives import (
+    Masked,
+    mask_tokens,
+    masked_loss,
+    next_token_log_probabilities,
+    next_token_loss,
+    next_token_pairs,
+    random_pieces,
+    smoothed_cross_entropy,
+    smoothed_targets,
+)
 
 __all__ = [
     "AddK",

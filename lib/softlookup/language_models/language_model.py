@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.language_models import decoding
 from softlookup.checks import require, require_int, require_tokens
+from softlookup.language_models import decoding
 from softlookup.words import Vocabulary
 
 BOS, EOS, UNKNOWN = "<s>", "</s>", "<unk>"

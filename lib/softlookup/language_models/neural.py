@@ -11,8 +11,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from softlookup.checks import require, require_int
 from softlookup.language_models.language_model import LanguageModel
-from softlookup.ops import in_float64
 from softlookup.layers import GRUCell, unroll
+from softlookup.ops import in_float64
 
 
 class _NeuralLM(nn.Module, LanguageModel):

@@ -8,8 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from softlookup.checks import require, require_float, require_ids, require_int
-from softlookup.ops import cross_entropy
-from softlookup.ops import in_float64
+from softlookup.ops import cross_entropy, in_float64
 
 
 def next_token_pairs(

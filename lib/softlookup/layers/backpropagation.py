@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from softlookup.checks import require, require_float
-from softlookup.ops import cross_entropy, softmax
 from softlookup.layers.recurrence import rnn_step
+from softlookup.ops import cross_entropy, softmax
 
 
 class Gradients(NamedTuple):

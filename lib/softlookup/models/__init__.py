@@ -18,11 +18,11 @@ from softlookup.models.vit import ViT, ViTConfig
 
 __all__ = [
     "BERT",
+    "GPT",
     "BERTConfig",
     "Block",
     "DecoderBlock",
     "EncoderBlock",
-    "GPT",
     "GPTConfig",
     "Sublayer",
     "Transformer",

@@ -6,11 +6,9 @@ from typing import ClassVar
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from softlookup.attention import LayerCache
+from softlookup.attention import LayerCache, MultiHeadAttention
 from softlookup.checks import require, require_choice
-from softlookup.layers import FeedForward, GatedFeedForward
-from softlookup.attention import MultiHeadAttention
-from softlookup.layers import LayerNorm, RMSNorm
+from softlookup.layers import FeedForward, GatedFeedForward, LayerNorm, RMSNorm
 
 NORMS = ("layer", "rms")
 

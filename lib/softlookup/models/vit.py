@@ -7,12 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from softlookup.models.blocks import EncoderBlock
-from softlookup.checks import require, require_choice, require_int
-from softlookup.layers import ACTIVATIONS
-from softlookup.layers import LayerNorm
-from softlookup.tokenization import patchify
 from softlookup.attention.positions import LearnedPositions
+from softlookup.checks import require, require_choice, require_int
+from softlookup.layers import ACTIVATIONS, LayerNorm
+from softlookup.models.blocks import EncoderBlock
+from softlookup.tokenization import patchify
 
 
 @dataclass(frozen=True)

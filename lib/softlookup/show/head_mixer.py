@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_float, require_int, require_mask
 from softlookup.attention import MultiHeadAttention
+from softlookup.checks import require, require_float, require_int, require_mask
 from softlookup.show.interactive import Interactive
 
 _SCRIPTS = ["head_mixer_maths.js", "head_mixer.js"]

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 
 from softlookup.checks import require, require_choice, require_int
-from softlookup.words import IDF_VARIANTS, TF_VARIANTS
 from softlookup.data import LECTURE_SENTENCES
 from softlookup.show.interactive import Interactive
 from softlookup.show.tfidf_bench_live import MOST_DOCUMENTS, live_view
+from softlookup.words import IDF_VARIANTS, TF_VARIANTS
 
 LECTURE = LECTURE_SENTENCES
 """The two documents of the lecture's tables."""

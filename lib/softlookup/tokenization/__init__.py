@@ -18,9 +18,9 @@ from softlookup.tokenization.unigram import UnigramTokenizer, split_at_markers
 from softlookup.tokenization.wordpiece import WordPieceTokenizer, split_words
 
 __all__ = [
-    "BytePairTokenizer",
     "GPT2_PATTERN",
     "GPT4_PATTERN",
+    "BytePairTokenizer",
     "UnigramModel",
     "UnigramTokenizer",
     "WordPieceTokenizer",

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 import regex
 
 from softlookup.checks import require, require_int, require_tokens
+from softlookup.tokenization.segmentation import UnigramModel
 from softlookup.tokenization.splitting import require_writable
 from softlookup.words import Vocabulary
-from softlookup.tokenization.segmentation import UnigramModel
 
 MARKER = "▁"
 """Stands for a space, U+2581, so that a piece can hold the space before a word."""

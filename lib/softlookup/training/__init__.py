@@ -12,20 +12,27 @@ Read in this order:
 
 from softlookup.training.batches import random_batches
 from softlookup.training.checkpoints import load_checkpoint, save_checkpoint
-from softlookup.training.distributed import bytes_sent, distribute, join, resume, share_of, shared_loss
+from softlookup.training.distributed import (
+    bytes_sent,
+    distribute,
+    join,
+    resume,
+    share_of,
+    shared_loss,
+)
 from softlookup.training.gradients import accumulate, clip_gradients
 from softlookup.training.groups import decay_groups, matrices_and_rest
 from softlookup.training.loop import train_model
-from softlookup.training.muon import EXACT, Muon, QUICK, orthogonalize
+from softlookup.training.muon import EXACT, QUICK, Muon, orthogonalize
 from softlookup.training.schedules import inverse_sqrt, warmup_cosine, warmup_stable_decay
-from softlookup.training.tiers import TIERS, TIER_VARIABLE, Tier, choose_tier
+from softlookup.training.tiers import TIER_VARIABLE, TIERS, Tier, choose_tier
 
 __all__ = [
     "EXACT",
-    "Muon",
     "QUICK",
     "TIERS",
     "TIER_VARIABLE",
+    "Muon",
     "Tier",
     "accumulate",
     "bytes_sent",

@@ -83,6 +83,7 @@ def _params(optimizer: Optimizer, model: nn.Module) -> list[list[str]]:
 
 
 def require_names(expected: Iterable[str], found: Iterable[str], rule: str) -> None:
+    """Refuse names that are missing, and names that nobody expects."""
     missing, extra = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
     require(not missing and not extra, rule, missing=missing, extra=extra)
 

@@ -9,7 +9,12 @@ Read in this order:
 - ``translator`` and ``training``: a model with its vocabularies, trained on pairs
 """
 
-from softlookup.translation.alignment import alignment_error_rate, alignment_matrix, best_links, is_monotone
+from softlookup.translation.alignment import (
+    alignment_error_rate,
+    alignment_matrix,
+    best_links,
+    is_monotone,
+)
 from softlookup.translation.batches import batches_of_pairs, pad_batch, sequence_loss
 from softlookup.translation.bleu import BLEU, bleu_tokens, corpus_bleu, matched_ngrams
 from softlookup.translation.seq2seq import Decoder, DecoderState, Encoded, Encoder, Seq2Seq
@@ -19,12 +24,12 @@ from softlookup.translation.translator import BOS, EOS, PAD, Translator
 __all__ = [
     "BLEU",
     "BOS",
+    "EOS",
+    "PAD",
     "Decoder",
     "DecoderState",
-    "EOS",
     "Encoded",
     "Encoder",
-    "PAD",
     "Seq2Seq",
     "Translator",
     "alignment_error_rate",

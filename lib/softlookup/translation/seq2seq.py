@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from softlookup.attention import AdditiveAttention, MultiplicativeAttention
 from softlookup.checks import require, require_ids, require_int
-from softlookup.masks import padding_mask
 from softlookup.layers import GRUCell, unroll
+from softlookup.masks import padding_mask
 
 
 class Encoded(NamedTuple):

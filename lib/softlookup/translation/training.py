@@ -9,8 +9,6 @@ from torch import Tensor, nn
 
 from softlookup.attention import AdditiveAttention
 from softlookup.checks import require, require_choice, require_int
-from softlookup.translation.seq2seq import Decoder, Encoder, Seq2Seq
-from softlookup.words import Vocabulary
 from softlookup.models import Transformer, TransformerConfig
 from softlookup.translation.batches import (
     Coded,
@@ -20,7 +18,9 @@ from softlookup.translation.batches import (
     require_sentences,
     sequence_loss,
 )
+from softlookup.translation.seq2seq import Decoder, Encoder, Seq2Seq
 from softlookup.translation.translator import BOS, EOS, PAD, Translator
+from softlookup.words import Vocabulary
 
 
 def train_translator(

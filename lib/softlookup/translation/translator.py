@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from softlookup.attention import MultiHeadAttention
 from softlookup.checks import require
 from softlookup.language_models import beam_search, greedy
-from softlookup.attention import MultiHeadAttention
-from softlookup.translation.seq2seq import Seq2Seq
-from softlookup.words import Vocabulary
 from softlookup.models import Transformer
 from softlookup.translation.batches import Tokens, pad_batch, require_sentences
+from softlookup.translation.seq2seq import Seq2Seq
+from softlookup.words import Vocabulary
 
 PAD, BOS, EOS = "<pad>", "<bos>", "<eos>"
 

@@ -6,6 +6,7 @@ from softlookup.checks import require, require_float, require_same_dtype
 
 
 def check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Refuse queries, keys and values that do not fit each other."""
     given = {"query": query, "key": key, "value": value}
     require_float(**given)
     require_same_dtype(**given)
@@ -19,5 +20,6 @@ def check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
 
 
 def check_one_key_each(query: Tensor, key: Tensor) -> None:
+    """Refuse another number of keys than of queries."""
     rule = "there must be as many keys as queries, one at each position"
     require(query.shape[-2] == key.shape[-2], rule, query=query, key=key)

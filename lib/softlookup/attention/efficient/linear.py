@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_choice, require_float, require_int
 from softlookup.attention.efficient._inputs import check_inputs, check_one_key_each
+from softlookup.checks import require, require_choice, require_float, require_int
 
 FeatureMap = Callable[[Tensor], Tensor]
 

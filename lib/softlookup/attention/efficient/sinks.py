@@ -7,9 +7,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from softlookup.attention.dot_product import attention, attention_weights
-from softlookup.checks import require, require_float, require_int, require_mask
 from softlookup.attention.efficient._inputs import check_inputs, check_one_key_each
 from softlookup.attention.efficient.windows import sliding_mask
+from softlookup.checks import require, require_float, require_int, require_mask
 from softlookup.ops import masked_softmax, softmax
 
 

@@ -6,8 +6,8 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from softlookup.attention.dot_product import attention_scores
-from softlookup.checks import require, require_float, require_int, require_mask
 from softlookup.attention.efficient._inputs import check_inputs
+from softlookup.checks import require, require_float, require_int, require_mask
 
 
 def online_softmax(

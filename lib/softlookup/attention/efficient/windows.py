@@ -6,8 +6,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from softlookup.attention.dot_product import attention
-from softlookup.checks import require, require_int
 from softlookup.attention.efficient._inputs import check_inputs, check_one_key_each
+from softlookup.checks import require, require_int
 from softlookup.masks import causal_mask, dilated_mask, global_mask, window_mask
 
 

@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require_int
 from softlookup.attention.positions.input_checks import real_dtype
+from softlookup.checks import require_int
 
 
 def alibi_slopes(n_heads: int, *, dtype: torch.dtype | None = None) -> Float[Tensor, "{n_heads}"]:

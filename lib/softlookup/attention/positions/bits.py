@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_int
 from softlookup.attention.positions.input_checks import real_dtype
+from softlookup.checks import require, require_int
 
 _LONGEST = 62  # bits of a non-negative int64 that a shift can reach
 

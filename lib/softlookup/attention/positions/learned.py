@@ -3,8 +3,8 @@
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_int
 from softlookup.attention.positions.input_checks import require_positions
+from softlookup.checks import require, require_int
 
 
 class LearnedPositions(nn.Module):

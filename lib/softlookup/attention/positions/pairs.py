@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_int
 from softlookup.attention.positions.input_checks import require_width
+from softlookup.checks import require, require_int
 from softlookup.ops import in_float64
 
 

@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_choice, require_float
 from softlookup.attention.positions.input_checks import require_positions, require_width
-from softlookup.attention.positions.pairs import angles_at, join_pairs, split_pairs, frequencies
+from softlookup.attention.positions.pairs import angles_at, frequencies, join_pairs, split_pairs
+from softlookup.checks import require, require_choice, require_float
 
 PAIRINGS = ("interleaved", "halves")
 

@@ -4,9 +4,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_choice, require_int
 from softlookup.attention.positions.input_checks import real_dtype, require_positions
-from softlookup.attention.positions.pairs import angles_at, join_pairs, frequencies, pairing_permutation
+from softlookup.attention.positions.pairs import (
+    angles_at,
+    frequencies,
+    join_pairs,
+    pairing_permutation,
+)
+from softlookup.checks import require, require_choice, require_int
 
 LAYOUTS = ("interleaved", "concatenated")
 

@@ -7,13 +7,12 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from softlookup.attention.positions import LearnedPositions
+from softlookup.checks import require, require_choice, require_int
+from softlookup.layers import ACTIVATIONS, LayerNorm
+from softlookup.masks import padding_of
 from softlookup.models.bert.configuration import BERTConfig
 from softlookup.models.blocks import EncoderBlock
-from softlookup.checks import require, require_choice, require_int
-from softlookup.layers import ACTIVATIONS
-from softlookup.masks import padding_of
-from softlookup.layers import LayerNorm
-from softlookup.attention.positions import LearnedPositions
 
 INITIAL_STD = 0.02
 

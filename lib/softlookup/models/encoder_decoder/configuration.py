@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from softlookup.models.blocks import NORMS
 from softlookup.checks import require, require_choice, require_int
 from softlookup.layers import ACTIVATIONS
+from softlookup.models.blocks import NORMS
 
 TIES = ("all", "output", "none")
 

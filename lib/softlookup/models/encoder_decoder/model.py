@@ -9,13 +9,13 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from softlookup.models.blocks import DecoderBlock, EncoderBlock, make_norm
 from softlookup.attention import KeyValueCache
-from softlookup.checks import require, require_ids
-from softlookup.masks import padding_of, causal_mask
-from softlookup.ops import without_unread
 from softlookup.attention.positions import sinusoidal
+from softlookup.checks import require, require_ids
+from softlookup.masks import causal_mask, padding_of
+from softlookup.models.blocks import DecoderBlock, EncoderBlock, make_norm
 from softlookup.models.encoder_decoder.configuration import TransformerConfig
+from softlookup.ops import without_unread
 
 
 class Encoded(NamedTuple):

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from softlookup.models.blocks import NORMS
 from softlookup.checks import require, require_choice, require_int
 from softlookup.layers import ACTIVATIONS
+from softlookup.models.blocks import NORMS
 
 POSITIONS = ("learned", "rotary", "none")
 GPT2_SIZES = {"small": (768, 12), "medium": (1024, 24), "large": (1280, 36), "xl": (1600, 48)}

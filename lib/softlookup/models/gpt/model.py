@@ -7,11 +7,11 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from softlookup.models.blocks import EncoderBlock, make_norm
 from softlookup.attention import KeyValueCache, readable
-from softlookup.checks import require, require_ids, require_int
-from softlookup.models.gpt.configuration import GPTConfig
 from softlookup.attention.positions import LearnedPositions, Rotary
+from softlookup.checks import require, require_ids, require_int
+from softlookup.models.blocks import EncoderBlock, make_norm
+from softlookup.models.gpt.configuration import GPTConfig
 
 
 class GPT(nn.Module):

@@ -7,9 +7,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softlookup.models.bert import BERT, BERTConfig
 from softlookup.checks import require
-from softlookup.models.pretrained.checkpoint import Part, fill, known_activation, read_checkpoint, require_same, require_settings
+from softlookup.models.bert import BERT, BERTConfig
+from softlookup.models.pretrained.checkpoint import (
+    Part,
+    fill,
+    known_activation,
+    read_checkpoint,
+    require_same,
+    require_settings,
+)
 
 PREFIX = "bert."
 TABLE, OUTPUT_TABLE = "embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"

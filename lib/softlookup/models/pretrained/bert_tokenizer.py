@@ -8,8 +8,8 @@ from pathlib import Path
 import regex
 
 from softlookup.checks import require, require_distinct, require_known_ids, require_tokens
-from softlookup.tokenization.splitting import require_writable
 from softlookup.tokenization import WordPieceTokenizer
+from softlookup.tokenization.splitting import require_writable
 
 BEGIN, END, UNKNOWN, MASK = "[CLS]", "[SEP]", "[UNK]", "[MASK]"
 SPECIAL_TOKENS = ("[PAD]", UNKNOWN, BEGIN, END, MASK)

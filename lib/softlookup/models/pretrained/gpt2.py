@@ -11,7 +11,14 @@ from torch import Tensor
 from softlookup.checks import require
 from softlookup.models.gpt import GPT, GPTConfig
 from softlookup.models.gpt.configuration import GPT2_SIZES
-from softlookup.models.pretrained.checkpoint import Part, fill, known_activation, read_checkpoint, require_same, require_settings
+from softlookup.models.pretrained.checkpoint import (
+    Part,
+    fill,
+    known_activation,
+    read_checkpoint,
+    require_same,
+    require_settings,
+)
 
 PREFIX = "transformer."
 TABLE, HEAD = "wte.weight", "lm_head.weight"

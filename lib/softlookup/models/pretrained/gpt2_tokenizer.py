@@ -5,10 +5,9 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from softlookup.tokenization import BytePairTokenizer
 from softlookup.checks import require, require_known_ids
+from softlookup.tokenization import GPT2_PATTERN, BytePairTokenizer
 from softlookup.tokenization.merges import BYTES, Pair
-from softlookup.tokenization import GPT2_PATTERN
 
 END_OF_TEXT = "<|endoftext|>"
 

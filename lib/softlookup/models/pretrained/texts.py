@@ -5,9 +5,9 @@ from typing import Any
 import torch
 from torch import Generator
 
-from softlookup.models.bert import BERT
 from softlookup.checks import require, require_int
 from softlookup.language_models import sample
+from softlookup.models.bert import BERT
 from softlookup.models.gpt import GPT
 from softlookup.models.pretrained.bert_tokenizer import MASK, BERTTokenizer
 from softlookup.models.pretrained.gpt2_tokenizer import END_OF_TEXT, GPT2Tokenizer

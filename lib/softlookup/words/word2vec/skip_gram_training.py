@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from softlookup.checks import require, require_int
-from softlookup.words.word2vec.neighbours import pairs_within, keep_probability, noise_distribution
+from softlookup.words.word2vec.neighbours import keep_probability, noise_distribution, pairs_within
 from softlookup.words.word2vec.numbering import number_sentences
-from softlookup.words.word2vec.skip_gram import prediction_errors, pair_surprise
+from softlookup.words.word2vec.skip_gram import pair_surprise, prediction_errors
 from softlookup.words.word2vec.two_tables import AfterEpoch, Word2Vec, end_epoch, require_rates
 
 MOST_STEPS = 16

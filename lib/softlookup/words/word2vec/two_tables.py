@@ -59,6 +59,7 @@ def end_epoch(
 
 
 def require_rates(first: int | float, last: int | float) -> None:
+    """Refuse a learning rate that is not positive, or that rises."""
     rule = "learning_rate must be positive and finite, and last_learning_rate from 0 to it"
     in_order = 0 < first < float("inf") and 0 <= last <= first
     require(in_order, rule, learning_rate=first, last_learning_rate=last)
