@@ -12,26 +12,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-COMPARISONS = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
-    ast.In: ast.NotIn, ast.NotIn: ast.In,
-}  # fmt: skip
-OPERATORS = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult,
-    ast.Mod: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
-}  # fmt: skip
-OPPOSITES = (
-    ("mean", "sum"), ("max", "min"), ("amax", "amin"), ("argmax", "argmin"), ("any", "all"),
-    ("tril", "triu"), ("sin", "cos"), ("floor", "ceil"), ("zeros", "ones"), ("log", "exp"),
-    ("zeros_like", "ones_like"), ("startswith", "endswith"), ("var", "std"),
-)  # fmt: skip
-OPPOSITE = dict(OPPOSITES) | {b: a for a, b in OPPOSITES}
-STEPS = {
-    "mT", "T", "abs", "clamp", "cumsum", "detach", "exp", "flip", "log", "lower", "masked_fill",
-    "roll", "sqrt", "square", "strip", "softmax", "squeeze", "transpose", "tril", "triu",
-    "unsqueeze",
-}  # fmt: skip
+COMPARISONS = {ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.Eq: ast.NotEq, ast.Is: ast.IsNot}
+COMPARISONS |= {b: a for a, b in COMPARISONS.items()} | {ast.In: ast.NotIn, ast.NotIn: ast.In}
+OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
+OPERATORS |= {
+    ast.Pow: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+OPPOSITES = """mean sum, max min, amax amin, argmax argmin, any all, tril triu, sin cos, floor ceil,
+    zeros ones, zeros_like ones_like, log exp, startswith endswith, var std"""
+OPPOSITES = dict(pair.split() for pair in OPPOSITES.split(","))
+OPPOSITES |= {b: a for a, b in OPPOSITES.items()}
+STEPS = """mT T abs clamp cumsum detach exp flip log lower masked_fill roll softmax sqrt square
+    squeeze strip transpose tril triu unsqueeze"""
+STEPS = frozenset(STEPS.split())
 """Methods whose result can stand where their object stood: somebody forgets to call them."""
 SYMMETRIC = {"isinstance", "getattr", "hasattr", "maximum", "minimum", "max", "min", "gcd", "equal"}
 SILENT = {"device", "strict"}
@@ -43,7 +39,7 @@ class Mutant(NamedTuple):
 
     file: str
     place: str
-    """The function, with its module's dotted name, or the module."""
+    """The function with its module's dotted name, or the module."""
     lines: tuple[int, int]
     """The first and last line of the statement."""
     inside: bool
@@ -56,7 +52,7 @@ class Mutant(NamedTuple):
     bug: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.lines[0]} {self.place.rpartition('.')[2]}: {self.what}"
+        return f"{self.file}:{self.lines[0]}: {self.what}"
 
     def planted(self, source: bytes) -> bytes:
         """The module's text with the bug."""
@@ -127,16 +123,25 @@ class _Generator:
 
     def words(self, node: ast.AST, new: ast.AST) -> str:
         """The change in enough of its surroundings to be found again."""
-        around, before = node, ast.unparse(node)
+        around, name = node, ""
         for parent in self.path[::-1]:
-            if len(before) >= 24 or isinstance(around, ast.stmt):
-                break
-            if isinstance(parent, ast.stmt) and hasattr(parent, "body"):
+            if isinstance(parent, ast.arguments):
+                name = f"{_name_of_default(parent, around)}="
+            whole = isinstance(around, ast.stmt) or hasattr(parent, "body")
+            if whole or len(ast.unparse(around)) >= 24:
                 break
             if isinstance(parent, ast.expr | ast.stmt | ast.keyword):
-                around, before = parent, ast.unparse(parent)
-        after = ast.unparse(_replaced(around, node, new))
-        return " ".join(f"{before} → {after}".split())
+                around = parent
+        after = _replaced(around, node, new)
+        return " ".join(f"{name}{ast.unparse(around)} → {name}{ast.unparse(after)}".split())
+
+
+def _name_of_default(arguments: ast.arguments, value: ast.AST) -> str:
+    """The argument that has a value by default."""
+    by_place = [*arguments.posonlyargs, *arguments.args][::-1]
+    pairs = [*zip(by_place, arguments.defaults[::-1], strict=False)]
+    pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return next(argument.arg for argument, default in pairs if default is value)
 
 
 def _replaced(tree: ast.AST, node: ast.AST, new: ast.AST) -> ast.AST:
@@ -145,8 +150,18 @@ def _replaced(tree: ast.AST, node: ast.AST, new: ast.AST) -> ast.AST:
     return copy.deepcopy(tree, memo)
 
 
-_OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Attribute, ast.Subscript,
-               ast.IfExp, ast.Starred, ast.Call, ast.Await)  # fmt: skip
+_OPERATIONS = (
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.BoolOp,
+    ast.Compare,
+    ast.Attribute,
+    ast.Subscript,
+    ast.IfExp,
+    ast.Starred,
+    ast.Call,
+    ast.Await,
+)
 
 
 def _binds_looser(node: ast.AST) -> bool:
@@ -253,13 +268,13 @@ def _call(node: ast.Call, path: list[ast.AST]) -> Iterator[ast.AST]:
     name = _name_of(node.func)
     if "require" in name or "check" in name:
         return  # what it is given besides the rule is for the message
-    if name in OPPOSITE:
+    if name in OPPOSITES:
         function = copy.copy(node.func)
-        setattr(function, "attr" if isinstance(function, ast.Attribute) else "id", OPPOSITE[name])
+        setattr(function, "attr" if isinstance(function, ast.Attribute) else "id", OPPOSITES[name])
         yield ast.Call(function, node.args, node.keywords)
     if isinstance(node.func, ast.Attribute) and name in STEPS and not _is_module(node.func.value):
         yield node.func.value
-    elif node.args and (name in STEPS | {"sorted", "reversed"} or _is_own(node.func)):
+    elif node.args and (name in {*STEPS, "sorted", "reversed"} or _is_own(node.func)):
         first = node.args[0]
         if not isinstance(first, ast.Starred | ast.GeneratorExp):
             yield first
@@ -330,8 +345,11 @@ def _update(node: ast.stmt, path: list[ast.AST]) -> Iterator[ast.AST]:
 
 def _assign(node: ast.Assign, path: list[ast.AST]) -> Iterator[ast.AST]:
     targets = {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-    plain = all(isinstance(n, ast.Name | ast.Tuple | ast.expr_context)
-                for target in node.targets for n in ast.walk(target))  # fmt: skip
+    plain = all(
+        isinstance(n, ast.Name | ast.Tuple | ast.expr_context)
+        for target in node.targets
+        for n in ast.walk(target)
+    )
     used = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
     if plain and targets <= used:
         yield ast.Pass()
@@ -340,9 +358,10 @@ def _assign(node: ast.Assign, path: list[ast.AST]) -> Iterator[ast.AST]:
 def _return(node: ast.Return, path: list[ast.AST]) -> Iterator[ast.AST]:
     """The last step of a computation left out."""
     call = node.value
-    if isinstance(call, ast.Call) and call.args and not isinstance(call.args[0], ast.Starred):
-        if not _name_of(call.func)[:1].isupper():
-            yield ast.Return(call.args[0])
+    if isinstance(call, ast.Call) and call.args and not _name_of(call.func)[:1].isupper():
+        first = call.args[0]
+        if not isinstance(first, ast.Starred | ast.GeneratorExp):
+            yield ast.Return(first)
 
 
 def _call_or_condition(node: ast.Call, path: list[ast.AST]) -> Iterator[ast.AST]:
@@ -351,8 +370,19 @@ def _call_or_condition(node: ast.Call, path: list[ast.AST]) -> Iterator[ast.AST]
 
 
 _MAKERS = {
-    ast.Compare: _compare, ast.BinOp: _binary, ast.UnaryOp: _unary, ast.BoolOp: _boolean,
-    ast.Constant: _constant, ast.Attribute: _attribute, ast.Call: _call_or_condition,
-    ast.Slice: _slice, ast.Name: _condition, ast.AugAssign: _update, ast.Expr: _update,
-    ast.Assign: _assign, ast.Return: _return, ast.Break: _update, ast.Continue: _update,
-}  # fmt: skip
+    ast.Compare: _compare,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolean,
+    ast.Constant: _constant,
+    ast.Attribute: _attribute,
+    ast.Call: _call_or_condition,
+    ast.Slice: _slice,
+    ast.Name: _condition,
+    ast.AugAssign: _update,
+    ast.Expr: _update,
+    ast.Assign: _assign,
+    ast.Return: _return,
+    ast.Break: _update,
+    ast.Continue: _update,
+}

@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 from trial import NONE_CHOSEN, PASSED, ROOT, Slot, run_all, test_files
@@ -85,8 +84,11 @@ def _holds(file: str, part: dict) -> bool:
 def _digest(file: str, touched: list[str]) -> str:
     """Of a test file, of what stands beside it, and of the files of the library that it runs."""
     folder = (ROOT / file).parent
-    helpers = [path for path in (*folder.glob("*.py"), *folder.parent.glob("*.py"))
-               if not path.name.startswith("test_")]  # fmt: skip
+    helpers = [
+        path
+        for path in (*folder.glob("*.py"), *folder.parent.glob("*.py"))
+        if not path.name.startswith("test_")
+    ]
     paths = [ROOT / file, *sorted(helpers), *(ROOT / name for name in touched)]
     texts = [path.read_bytes() if path.exists() else b"" for path in paths]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()

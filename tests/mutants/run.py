@@ -1,4 +1,4 @@
-"""`make mutants`: plant bugs in a copy of the library, one at a time; fail if the tests let one live.
+"""`make mutants`: plant bugs in a copy of the library; fail if the tests let one of them live.
 
 Some were written by people and stand in mutants.json: the file, the text to find in it (once), what
 replaces it, and why somebody might write that. Some of these were seen in public projects: their
@@ -29,16 +29,16 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generate import Mutant, mutants_of  # noqa: E402
-from reach import Reach, reach  # noqa: E402
-from trial import BROKEN, FAILED, NONE_CHOSEN, PASSED, ROOT, Slot, preload, run_all  # noqa: E402
+from generate import Mutant, mutants_of
+from reach import Reach, reach
+from trial import BROKEN, FAILED, NONE_CHOSEN, PASSED, ROOT, Slot, preload, run_all
 
 HERE = Path(__file__).parent
 MUTANTS, CLASSES = HERE / "mutants.json", HERE / "classes.json"
 EQUIVALENT, RESULT = HERE / "equivalent.json", HERE / "bugs.json"
 LIBRARY = ROOT / "lib" / "softlookup"
 MACHINERY = ("data", "exercises", "show")
-"""Packages without generated bugs: each answer and each figure is tested in the book's own tests."""
+"""Packages without generated bugs: their tests are those of the book."""
 AT_ONCE = 2
 FIRST = 12
 """So many tests are tried in a first process; only if they pass, the others are read at all."""
@@ -48,38 +48,43 @@ def written() -> list[Mutant]:
     """The bugs of mutants.json; a text that does not stand in its file once ends the run."""
     found, faults = [], []
     for entry in json.loads(MUTANTS.read_text(encoding="utf-8")):
-        path = ROOT / entry["file"]
-        source = path.read_bytes() if path.exists() else b""
-        find, replace = entry["find"].encode(), entry["replace"]
-        if source.count(find) != 1:
-            faults.append(f"{entry['file']}: {entry['why']}: {entry['find']!r} stands "
-                          f"{source.count(find)} times in the file, not once")  # fmt: skip
-            continue
-        start = source.index(find)
-        lines = tuple(source[:at].count(b"\n") + 1 for at in (start, start + len(find)))
-        found.append(Mutant(entry["file"], entry["file"], lines, True, start, start + len(find),
-                            replace, entry["why"], entry.get("bug")))  # fmt: skip
         try:
-            if path.suffix == ".py":
-                compile(found[-1].planted(source), entry["file"], "exec")
-        except SyntaxError as error:
-            faults.append(f"{entry['file']}: {entry['why']}: no Python any more: {error}")
+            found.append(as_mutant(**entry))
+        except (OSError, SyntaxError, ValueError) as fault:
+            faults.append(f"{entry['file']}: {entry['why']}: {fault}")
     if faults:
         sys.exit("mutants.json must be mended:\n" + "\n".join(faults))
     return found
 
 
+def as_mutant(file: str, find: str, replace: str, why: str, bug: int | None = None) -> Mutant:
+    """An entry of mutants.json, with the place at which its text stands."""
+    path = ROOT / file
+    source, text = path.read_bytes(), find.encode()
+    if source.count(text) != 1:
+        raise ValueError(f"{find!r} stands {source.count(text)} times in the file, not once")
+    start, end = source.index(text), source.index(text) + len(text)
+    lines = (source[:start].count(b"\n") + 1, source[:end].count(b"\n") + 1)
+    place = ".".join(path.relative_to(ROOT / "lib").with_suffix("").parts)
+    mutant = Mutant(file, place, lines, True, start, end, replace, why, bug)
+    compile(mutant.planted(source), file, "exec")
+    return mutant
+
+
 def generated() -> list[Mutant]:
     """The bugs made from the syntax tree, but for those that change nothing."""
-    paths = [path for path in sorted(LIBRARY.rglob("*.py"))
-             if path.relative_to(LIBRARY).parts[0] not in MACHINERY]  # fmt: skip
+    paths = [
+        path
+        for path in sorted(LIBRARY.rglob("*.py"))
+        if path.relative_to(LIBRARY).parts[0] not in MACHINERY
+    ]
     found = [mutant for path in paths for mutant in mutants_of(ROOT, path)]
     equivalent = json.loads(EQUIVALENT.read_text(encoding="utf-8"))
     known = {(place, what) for place, changes in equivalent.items() for what in changes}
     stale = known - {(mutant.place, mutant.what) for mutant in found}
     if stale:
-        sys.exit("equivalent.json names what is not made any more:\n"
-                 + "\n".join(f"{place}: {what}" for place, what in sorted(stale)))  # fmt: skip
+        names = "\n".join(f"{place}: {what}" for place, what in sorted(stale))
+        sys.exit(f"equivalent.json names what is not made any more:\n{names}")
     return [mutant for mutant in found if (mutant.place, mutant.what) not in known]
 
 
@@ -185,14 +190,16 @@ def table(mutants: list[Mutant], killers: dict[int, str]) -> list[dict]:
     A class without a mutant has an empty list; a mutant that lives has no killer.
     """
     return [
-        one | {
+        one
+        | {
             "mutants": [
                 {"file": mutant.file, "why": mutant.what, "killer": killers.get(k)}
-                for k, mutant in enumerate(mutants) if mutant.bug == one["bug"]
+                for k, mutant in enumerate(mutants)
+                if mutant.bug == one["bug"]
             ]
         }
         for one in json.loads(CLASSES.read_text(encoding="utf-8"))
-    ]  # fmt: skip
+    ]
 
 
 def report(classes: list[dict]) -> list[str]:

@@ -40,15 +40,17 @@ def test_files() -> list[Path]:
 
 
 def preload() -> None:
-    """Import what the tests and the library import, but for themselves: every child has it then."""
-    own = {"softlookup", *(path.stem for path in (*ROOT.glob("tests/**/*.py"), *ROOT.glob("_ext/*")))}
-    wanted = {found for path in (*test_files(), *ROOT.glob("lib/**/*.py"))
-              for found in _imports(path) if found[0].split(".")[0] not in own}  # fmt: skip
+    """Import all that the tests and the library import from elsewhere: every child has it then."""
+    own = {path.stem for path in (*ROOT.glob("tests/**/*.py"), *ROOT.glob("_ext/*"))}
+    imports = {
+        pair for path in (*test_files(), *ROOT.glob("lib/**/*.py")) for pair in _imports(path)
+    }
+    foreign = [pair for pair in imports if pair[0].split(".")[0] not in own | {"softlookup"}]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for module, name in sorted(wanted):
+        for module, name in sorted(foreign):
             with suppress(ImportError):
-                getattr(importlib.import_module(module), name, None)  # some import what is asked for
+                getattr(importlib.import_module(module), name, None)  # some import at this alone
     gc.freeze()  # what is there already is not looked through for garbage
 
 
