@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections import defaultdict
+from functools import lru_cache
 
 import pytest
 from trial import NONE_CHOSEN, PASSED, ROOT, Slot, run_all, test_files
@@ -20,13 +21,18 @@ class Reach:
         self.tests: dict[str, dict] = {}
         for part in parts.values():
             self.tests |= part["tests"]
-        self.by_line = defaultdict(set)
-        self.by_file = defaultdict(set)
+        self.size = {
+            test: sum(map(len, seen["lines"].values())) for test, seen in self.tests.items()
+        }
+        self.by_line = lru_cache(maxsize=1)(self._by_line)  # bugs come file by file
+
+    def _by_line(self, file: str) -> dict[int, set[str]]:
+        """The tests that run each line of a file."""
+        found = defaultdict(set)
         for test, seen in self.tests.items():
-            for file, lines in seen["lines"].items():
-                self.by_file[file].add(test)
-                for line in lines:
-                    self.by_line[file, line].add(test)
+            for line in seen["lines"].get(file, ()):
+                found[line].add(test)
+        return found
 
     def tests_of(self, file: str, lines: tuple[int, int], inside: bool) -> list[str]:
         """The tests that run one of these lines, those first that run little else.
@@ -34,15 +40,11 @@ class Reach:
         A line that runs when the module is imported is tried on all tests that use the module; so
         is a line that no test was seen to run, for it may run in a process of its own.
         """
-        found = set()
-        for line in range(lines[0], lines[1] + 1):
-            found |= self.by_line.get((file, line), set())
+        by_line = self.by_line(file)
+        found = set().union(*(by_line.get(n, ()) for n in range(lines[0], lines[1] + 1)))
         if not inside or not found:
-            found = self.by_file.get(file, set())
-        return sorted(found, key=lambda test: (self.size(test), test))
-
-    def size(self, test: str) -> int:
-        return sum(map(len, self.tests[test]["lines"].values()))
+            found = set().union(*by_line.values())
+        return sorted(found, key=lambda test: (self.size[test], test))
 
     def seconds(self, test: str) -> float:
         return self.tests[test]["seconds"]
