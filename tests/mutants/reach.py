@@ -7,11 +7,13 @@ import sys
 import time
 from collections import defaultdict
 from functools import lru_cache
+from pathlib import Path
 
 import pytest
 from trial import NONE_CHOSEN, PASSED, ROOT, Slot, run_all, test_files
 
-RECORD = ROOT / "_build" / "mutants" / "reach.json"
+RECORD = ROOT / "_build" / "mutants"
+"""A file for each test file."""
 
 
 class Reach:
@@ -52,9 +54,9 @@ class Reach:
 
 def reach(slots: list[Slot]) -> Reach:
     """What the tests run, from the record as far as it still holds; the rest is recorded now."""
-    known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    RECORD.mkdir(parents=True, exist_ok=True)
     files = [path.relative_to(ROOT).as_posix() for path in test_files()]
-    parts = {file: known[file] for file in files if file in known and _holds(file, known[file])}
+    parts = {file: part for file in files if (part := _known(file))}
     missing = [file for file in files if file not in parts]
     if missing:
         print(f"Recording which lines {len(missing)} of {len(files)} test files run.", flush=True)
@@ -70,17 +72,23 @@ def reach(slots: list[Slot]) -> Reach:
         seen = json.loads((slot.folder / "reach.json").read_text(encoding="utf-8"))
         touched = sorted({name for test in seen.values() for name in test["lines"]})
         parts[file] = {"digest": _digest(file, touched), "touched": touched, "tests": seen}
+        _record(file).write_text(json.dumps(parts[file]), encoding="utf-8")
 
     run_all(missing, start, done, slots)
-    RECORD.parent.mkdir(parents=True, exist_ok=True)
-    RECORD.write_text(json.dumps(parts), encoding="utf-8")
     if faults:
         sys.exit("These tests fail without any bug:\n" + "\n".join(faults))
     return Reach(parts)
 
 
-def _holds(file: str, part: dict) -> bool:
-    return part["digest"] == _digest(file, part["touched"])
+def _record(file: str) -> Path:
+    return RECORD / f"{Path(file).parent.name}.{Path(file).stem}.json"
+
+
+def _known(file: str) -> dict | None:
+    """What was recorded of a test file, if that and the library are still the same."""
+    path = _record(file)
+    part = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    return part if part and part["digest"] == _digest(file, part["touched"]) else None
 
 
 def _digest(file: str, touched: list[str]) -> str:
