@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import signal
 import sys
 import time
 from collections import defaultdict
@@ -10,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from trial import NONE_CHOSEN, PASSED, ROOT, Slot, run_all, test_files
+from trial import FAILED, NONE_CHOSEN, PASSED, ROOT, Slot, run_all, test_files
 
 RECORD = ROOT / "_build" / "mutants"
 """A file for each test file."""
@@ -62,19 +63,25 @@ def reach(slots: list[Slot]) -> Reach:
         print(f"Recording which lines {len(missing)} of {len(files)} test files run.", flush=True)
     faults = []
 
-    def start(slot: Slot, file: str) -> int:
-        return slot.start([file], Recorder(slot))
+    def start(slot: Slot, task: tuple[str, bool]) -> int:
+        file, watched = task
+        return slot.start([file], Recorder(slot) if watched else None, "--maxfail=0")
 
-    def done(slot: Slot, file: str, result) -> None:
-        if result.status not in (PASSED, NONE_CHOSEN):
-            faults.append(f"{result.test or file}\n{result.output[-3000:]}")
-            return
-        seen = json.loads((slot.folder / "reach.json").read_text(encoding="utf-8"))
-        touched = sorted({name for test in seen.values() for name in test["lines"]})
-        parts[file] = {"digest": _digest(file, touched), "touched": touched, "tests": seen}
-        _record(file).write_text(json.dumps(parts[file]), encoding="utf-8")
+    def done(slot: Slot, task: tuple[str, bool], result) -> tuple[str, bool] | None:
+        file, watched = task
+        if watched and result.status >= 0:
+            seen = json.loads((slot.folder / "reach.json").read_text(encoding="utf-8"))
+            touched = sorted({name for test in seen.values() for name in test["lines"]})
+            parts[file] = {"digest": _digest(file, touched), "touched": touched, "tests": seen}
+        if result.status in (PASSED, NONE_CHOSEN):
+            _record(file).write_text(json.dumps(parts[file]), encoding="utf-8")
+        elif watched and result.status == FAILED:
+            return file, False  # to be watched takes its time, and some tests ask for the time
+        else:
+            faults.append(f"{result.test or file}: {result.status}\n{result.output[-3000:]}")
+        return None
 
-    run_all(missing, start, done, slots)
+    run_all([(file, True) for file in missing], start, done, slots)
     if faults:
         sys.exit("These tests fail without any bug:\n" + "\n".join(faults))
     return Reach(parts)
@@ -145,6 +152,7 @@ class Recorder:
         """Watch a test and its fixtures."""
         seen = self.tests[item.nodeid.split("[")[0]]
         begun = time.perf_counter()
+        signal.setitimer(signal.ITIMER_REAL, 900)
         self.current = seen
         self.watch(seen)
         try:

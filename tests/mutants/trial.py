@@ -99,7 +99,7 @@ class Slot:
             if kept is not None:
                 compiled.write_bytes(kept)
 
-    def start(self, files: list[str], plugin: object) -> int:
+    def start(self, files: list[str], plugin: object | None, *options: str) -> int:
         """Fork a process that runs the tests of some files with a plugin; its number."""
         sys.stdout.flush()
         process = os.fork()
@@ -114,8 +114,9 @@ class Slot:
             os.dup2(log, 1)
             os.dup2(log, 2)
             self._enter()
-            temporary = f"--basetemp={self.folder / 'tmp'}"
-            status = pytest.main([*OPTIONS, temporary, *files], plugins=[plugin, Progress(self)])
+            options = [*OPTIONS, f"--basetemp={self.folder / 'tmp'}", *options]
+            plugins = [Progress(self), *([plugin] if plugin else [])]
+            status = pytest.main([*options, *files], plugins=plugins)
             sys.stdout.flush()
         except BaseException:
             traceback.print_exc()
@@ -129,7 +130,7 @@ class Slot:
         os.environ |= {"PYTHONPATH": str(self.library), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, hard))
-        signal.setitimer(signal.ITIMER_REAL, 300)
+        signal.setitimer(signal.ITIMER_REAL, 900)
         (self.folder / "test").write_text("", encoding="utf-8")
 
     def result(self, process: int, status: int) -> Result:
