@@ -192,8 +192,8 @@ class GPT(nn.Module):
         for name, parameter in self.named_parameters():
             if parameter.ndim == 2:
                 writes = name.endswith(("W_O.weight", "W_2.weight"))
-                small = 0.0 if self.config.zero_writes else (2 * self.config.n_layers) ** -0.5
-                scale = small if writes else 1.0
+                scale = (2 * self.config.n_layers) ** -0.5 if writes else 1.0
+                scale = 0.0 if writes and self.config.zero_writes else scale
                 nn.init.normal_(parameter, std=std * scale)
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
