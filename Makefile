@@ -7,7 +7,7 @@ export OMP_NUM_THREADS := 1
 # Whatever the shell says, Python keeps what it has compiled: the tests start it dozens of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book test lint units typed chapters html pages again bench mutants bugs ledger corpus serve colab floors address clean
+.PHONY: book test lint units chapters html pages again bench mutants bugs ledger corpus serve colab floors address clean
 
 book: .venv/installed
 	@$(BIN)/python _ext/execute.py
@@ -15,9 +15,9 @@ book: .venv/installed
 	@$(BUILD) -q
 	@echo "The book is ready: file://$(CURDIR)/_build/html/index.html   (or: make serve)"
 
-test: lint units chapters
+test: lint chapters
 	@echo "Two at once: Sphinx builds the site on one core."
-	@$(MAKE) -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) typed html
+	@$(MAKE) -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) units html
 	@$(MAKE) pages
 
 lint: .venv/installed
@@ -26,13 +26,10 @@ lint: .venv/installed
 	$(BIN)/nbstripout --verify --keep-id chapters/*.ipynb
 	$(BIN)/lint-imports
 
+# With every call of a checked function looked at, not only those from outside of the library, and
+# every result.
 units: .venv/installed
-	$(PYTEST) tests --ignore tests/book --doctest-modules lib/softlookup
-
-# Again, with every annotated shape of the library checked at run time; without the finite
-# differences and the tests marked `repeats`: one call, thousands of times.
-typed: .venv/installed
-	SOFTLOOKUP_TYPECHECK=1 $(PYTEST) tests --ignore tests/book --ignore tests/gradient
+	SOFTLOOKUP_TYPECHECK=1 $(PYTEST) tests --ignore tests/book --doctest-modules lib/softlookup
 
 chapters: .venv/installed
 	$(BIN)/python _ext/execute.py --all

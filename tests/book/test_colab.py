@@ -276,4 +276,4 @@ def test_make_knows_the_commands():
     recipes = dict(pairwise(lines))
     assert recipes["colab:"] == "\t@$(PYTHON) _ext/colab.py $(TORCH_INDEX)"
     assert recipes["floors:"] == "\t@$(PYTHON) _ext/colab.py --floors $(TORCH_INDEX)"
-    assert "`make colab`" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "`make colab`" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
