@@ -238,6 +238,13 @@ def test_accelerated_descent_restarts_and_needs_few_steps(generator):
     assert max(by_weight.abs().max(), by_bias.abs()) < 1e-12
 
 
+def test_a_fit_in_half_precision_is_near(binary):
+    _, _, x, y = binary
+    (weight, _), (exact, _) = fit_logistic(x.half(), y, l2=0.1), fit_logistic(x, y, l2=0.1)
+    assert weight.dtype == torch.float16
+    assert_close(weight.double(), exact, atol=2e-2, rtol=0)
+
+
 def test_fit_is_the_same_twice(binary):
     _, _, x, y = binary
     first, second = (fit_logistic(x, y, l2=0.1) for _ in range(2))
