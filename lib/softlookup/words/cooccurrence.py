@@ -26,8 +26,8 @@ def cooccurrence_matrix(
         Counts; symmetric, since whoever is beside me has me beside them.
 
     Raises:
-        ValueError: ``window`` is below 1, a sentence is one string, or the vocabulary is empty or
-            has a word twice.
+        ValueError: ``window`` is below 1, or the vocabulary is empty or has a word twice.
+        TypeError: A sentence is no list of tokens.
 
     Source: Firth 1957; lecture 000, "Skip-gram". Chapter: embeddings#vectors-from-counts.
 

@@ -39,7 +39,8 @@ def top_words(documents: Documents, size: Count) -> list[str]:
         Distinct words by falling count; words of one count in alphabetical order.
 
     Raises:
-        ValueError: ``size`` is no integer of at least 0, or a document is one string.
+        ValueError: There is no document, or ``size`` is no integer of at least 0.
+        TypeError: A document is no list of tokens.
 
     Source: lecture 000, "Can we learn simple heuristics?". Chapter: counting_words#vocabulary.
 
@@ -274,7 +275,8 @@ def tf_idf(
         One weight for each count; with ``idf="log"``, 0 for a word that is in every document.
 
     Raises:
-        ValueError: As ``term_frequency`` and ``inverse_document_frequency`` do.
+        ValueError: As ``term_frequency`` and ``inverse_document_frequency`` do, or there is no
+            document.
 
     Source: Salton and Buckley 1988; lecture 000, "TF-IDF". Chapter: counting_words#tf-idf.
 
