@@ -238,6 +238,13 @@ def test_accelerated_descent_restarts_and_needs_few_steps(generator):
     assert max(by_weight.abs().max(), by_bias.abs()) < 1e-12
 
 
+def test_a_fit_in_half_precision_is_near(binary):
+    _, _, x, y = binary
+    (weight, _), (exact, _) = fit_logistic(x.half(), y, l2=0.1), fit_logistic(x, y, l2=0.1)
+    assert weight.dtype == torch.float16
+    assert_close(weight.double(), exact, atol=2e-2, rtol=0)
+
+
 def test_fit_is_the_same_twice(binary):
     _, _, x, y = binary
     first, second = (fit_logistic(x, y, l2=0.1) for _ in range(2))
@@ -288,32 +295,12 @@ def test_logistic_labels_other_than_0_and_1(binary, function, wrong):
 def test_softmax_labels_that_are_no_class(multiclass, function, wrong):
     weight, bias, x, y = multiclass
     y[4] = wrong
-    with refused(f"y must hold classes from 0 to 2; got wrong=[{wrong}]"):
+    with refused("y must be from 0 to 2; got smallest="):
         function(weight, bias, x, y)
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize("function", SOFTMAX)
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bool])
-def test_softmax_labels_that_are_no_integers(multiclass, function, dtype):
-    weight, bias, x, y = multiclass
-    with refused(f"y must hold integers; got dtype={dtype}"):
-        function(weight, bias, x, y.to(dtype))
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("shape", [(6,), (7, 1), ()])
-def test_one_label_a_row(binary, multiclass, shape):
-    message = f"x must have at least one row, and y one label a row; got x=(7, 5), y={shape}"
-    y = torch.zeros(shape, dtype=torch.long)
-    for functions, (weight, bias, x, _) in ((LOGISTIC, binary), (SOFTMAX, multiclass)):
-        for function in functions:
-            with refused(message):
-                function(weight, bias, x, y)
-
-
 def test_no_rows(binary, multiclass):
-    message = "x must have at least one row, and y one label a row; got x=(0, 5), y=(0,)"
+    message = "x must have at least one entry on its axis n: shape (n, features); got x=(0, 5)"
     for functions, (weight, bias, x, y) in ((LOGISTIC, binary), (SOFTMAX, multiclass)):
         for function in functions:
             with refused(message):
@@ -337,60 +324,16 @@ def test_numbers_that_are_not_finite(binary, multiclass, place, wrong):
     ):
         model[place].view(-1)[0] = wrong
         fits = functions[:2] if place < 2 else functions  # a fit takes no weight and no bias
+        together = "weight, bias and x must be finite and their scores too; got scores=(7"
         for call in [lambda *m, f=probability: f(*m[:3]), *fits]:
-            with refused("weight, bias and x must be finite and their scores too; got scores=(7"):
+            with refused(together if place < 2 else "x must be finite; got smallest="):
                 call(*model)
 
 
-@pytest.mark.bad_input
-def test_shapes_of_a_logistic_model(binary):
-    weight, bias, x, y = binary
-    rule = "weight, bias and x must have the shapes (features,), () and (n, features); got "
-    for call in (lambda *m: logistic_probability(*m), lambda *m: logistic_loss(*m, y)):
-        with refused(rule + "weight=(4,), bias=(), x=(7, 5)"):
-            call(weight[1:], bias, x)
-        with refused(rule + "weight=(5,), bias=(1,), x=(7, 5)"):
-            call(weight, bias[None], x)
-        with refused(rule + "weight=(5, 1), bias=(), x=(7, 5)"):
-            call(weight[:, None], bias, x)
-    with refused(rule + "weight=(5,), bias=(), x=(5,)"):
-        logistic_probability(weight, bias, x[0])
-    with refused(rule + "weight=(), bias=(), x=(7,)"):
-        fit_logistic(x[:, 0], y)
-
-
-@pytest.mark.bad_input
-def test_shapes_of_a_softmax_model(multiclass):
-    weight, bias, x, y = multiclass
-    rule = "must have the shapes (features, classes), (classes,) and (n, features); got "
-    for call in (lambda *m: softmax_probability(*m), lambda *m: softmax_loss(*m, y)):
-        with refused(rule + "weight=(4, 3), bias=(3,), x=(7, 5)"):
-            call(weight[1:], bias, x)
-        with refused(rule + "weight=(5, 3), bias=(1,), x=(7, 5)"):
-            call(weight, bias[:1], x)
-        with refused(rule + "weight=(5,), bias=(3,), x=(7, 5)"):
-            call(weight[:, 0], bias, x)
-    with refused(rule + "weight=(3,), bias=(3,), x=(7,)"):
-        fit_softmax(x[:, 0], y)
-
-
-@pytest.mark.bad_input
-def test_types_that_do_not_fit(binary, multiclass):
-    for (weight, bias, x, y), probability, fit in (
-        (binary, logistic_probability, fit_logistic),
-        (multiclass, softmax_probability, fit_softmax),
-    ):
-        message = "weight, bias and x must have one type; got weight=torch.float32"
-        with refused(message):
-            probability(weight.float(), bias, x)
-        with refused("x must hold floating-point numbers; got dtype=torch.int64"):
-            fit(x.long(), y)
-
-
-def test_weights_of_one_type_and_documents_of_another(binary):
+def test_finite_numbers_whose_scores_overflow(binary):
     weight, bias, x, _ = binary
-    with refused("must have one type; got weight=torch.float64, bias=torch.float64, x=torch.float"):
-        logistic_probability(weight, bias, x.float())
+    with refused("weight, bias and x must be finite and their scores too; got scores=(7"):
+        logistic_probability(weight * 1e200, bias, x * 1e200)
 
 
 def test_fit_options_out_of_range(binary, multiclass):
@@ -400,9 +343,7 @@ def test_fit_options_out_of_range(binary, multiclass):
         with refused("tolerance must be at least 0 and finite; got tolerance=-1.0"):
             fit(x, y, tolerance=-1.0)
     _, _, x, y = multiclass
-    with refused("n_classes must be an integer of at least 1; got n_classes=0"):
+    with refused("n_classes must be an integer of at least 1 or None; got n_classes=0"):
         fit_softmax(x, y, n_classes=0)
-    with refused("y must hold at least one label; got y=(0,)"):
-        fit_softmax(x[:0], y[:0])
-    with refused("y must hold classes from 0 to 0; got wrong=[-1, -1"):
+    with refused("y must be at least 0 and at most 1000000; got smallest=-1, largest=-1"):
         fit_softmax(x, -torch.ones_like(y))

@@ -143,22 +143,13 @@ def test_k_means_refuses_what_cannot_be_clustered(generator):
     with pytest.raises(ValueError, match="n_steps must be an integer of at least 1"):
         k_means(x, 1, generator=generator, n_steps=0)
     for wrong in math.nan, math.inf:
-        with pytest.raises(ValueError, match="x must hold finite numbers"):
+        with pytest.raises(ValueError, match="x must be finite"):
             k_means(torch.tensor([[wrong], [1.0]]), 1, generator=generator)
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize("centres", [torch.ones(2, 3), torch.ones(4, 2)])
-def test_lloyd_refuses_centres_that_do_not_fit(centres):
-    with pytest.raises(ValueError, match="centres must be of the points' dimension"):
-        lloyd(torch.ones(3, 2), centres)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("x", [torch.ones(3), torch.ones(0, 2), torch.ones(1, 2, 3)])
-def test_points_are_a_matrix(x, generator):
-    with pytest.raises(ValueError, match="x must be a matrix with one point a row"):
-        k_means(x, 1, generator=generator)
+def test_lloyd_refuses_more_centres_than_points():
+    with pytest.raises(ValueError, match="centres must be no more than the points; got x="):
+        lloyd(torch.ones(3, 2), torch.ones(4, 2))
 
 
 # class_tf_idf
@@ -188,18 +179,12 @@ def test_a_word_of_one_class_beats_an_equally_frequent_word_of_all():
 
 
 def test_class_tf_idf_refuses_what_is_no_division_of_counts():
-    counts = torch.ones(2, 3)
     rule = r"each class must have at least one token; got empty=\[1\]"
     with pytest.raises(ValueError, match=rule):
-        class_tf_idf(counts, torch.tensor([0, 2]))
-    with pytest.raises(ValueError, match="labels must be 0 or above; got smallest=-1"):
-        class_tf_idf(counts, torch.tensor([0, -1]))
+        class_tf_idf(torch.ones(3, 3), torch.tensor([0, 2, 2]))
+    for wrong in -1, 2:  # as many classes as documents at most
+        with pytest.raises(ValueError, match="labels must be from 0 to 1; got smallest="):
+            class_tf_idf(torch.ones(2, 3), torch.tensor([0, wrong]))
     for wrong in -1.0, math.nan, math.inf:
-        with pytest.raises(ValueError, match="counts must be finite and not negative"):
+        with pytest.raises(ValueError, match="counts must be at least 0 and finite"):
             class_tf_idf(torch.tensor([[1.0, wrong]]), torch.tensor([0]))
-
-
-@pytest.mark.bad_input
-def test_class_tf_idf_wants_one_label_a_document():
-    with pytest.raises(ValueError, match="counts must have one row for each label"):
-        class_tf_idf(torch.ones(2, 3), torch.tensor([0]))

@@ -37,14 +37,6 @@ def test_cooccurrence_refuses_bad_input():
         cooccurrence_matrix(SENTENCES, ["a", "a"], 1)
 
 
-@pytest.mark.bad_input
-def test_a_sentence_is_no_string():
-    with pytest.raises(
-        ValueError, match=r"sentences\[1\] must be a list of tokens, not one string"
-    ):
-        cooccurrence_matrix([["a"], "a b"], VOCABULARY, 1)
-
-
 def test_positive_pmi_equals_its_definition(generator):
     counts = torch.randint(0, 5, (5, 7), generator=generator).double()
     counts[2] = 0
@@ -70,10 +62,10 @@ def test_pmi_does_not_care_how_long_the_text_is(generator):
 
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf])
 def test_pmi_refuses_what_is_no_count(wrong):
-    with pytest.raises(ValueError, match="counts must be finite and not negative; got wrong="):
+    with pytest.raises(ValueError, match="counts must be at least 0 and finite; got smallest="):
         positive_pmi(torch.tensor([[1.0, wrong]]))
 
 
 def test_pmi_refuses_an_empty_table():
-    with pytest.raises(ValueError, match="counts must be a matrix that is not all zeros"):
+    with pytest.raises(ValueError, match="counts must not be all zeros"):
         positive_pmi(torch.zeros(2, 3))

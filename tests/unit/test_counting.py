@@ -248,7 +248,6 @@ def refused(message):
 
 TAKE_DOCUMENTS = [
     lambda documents: top_words(documents, 1),
-    lambda documents: vocabulary_coverage(documents, ["a"]),
     lambda documents: count_matrix(documents, ["a"]),
     lambda documents: binary_matrix(documents, ["a"]),
 ]
@@ -259,22 +258,6 @@ TAKE_VOCABULARY = [vocabulary_coverage, count_matrix, binary_matrix]
 def test_no_documents(call):
     with refused("documents must hold at least one document; got documents=[]"):
         call([])
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("call", TAKE_DOCUMENTS)
-def test_texts_instead_of_tokens(call):
-    with refused("documents[1] must be a list of tokens, not one string; got documents[1]='not'"):
-        call([["a"], "not"])
-    with refused("documents must be a list of tokens, not one string; got documents='not'"):
-        call("not")
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("function", TAKE_VOCABULARY)
-def test_a_text_instead_of_a_vocabulary(function):
-    with refused("vocabulary must be a list of tokens, not one string; got vocabulary='yet'"):
-        function([["a"]], "yet")
 
 
 @pytest.mark.parametrize("function", TAKE_VOCABULARY)
@@ -294,29 +277,14 @@ def test_coverage_of_no_tokens():
         vocabulary_coverage([[], []], ["a"])
 
 
-@pytest.mark.parametrize("size", [-1, pytest.param(2.0, marks=pytest.mark.bad_input)])
-def test_top_words_size(size):
-    with refused(f"size must be an integer of at least 0; got size={size}"):
-        top_words([["a"]], size)
-
-
 TAKE_COUNTS = [lambda counts: term_frequency(counts, "count"), document_frequency, tf_idf]
 
 
 @pytest.mark.parametrize("call", TAKE_COUNTS)
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf])
 def test_counts_that_are_no_counts(call, wrong):
-    with refused(f"counts must be finite and not negative; got wrong=[{wrong}]"):
+    with refused("counts must be at least 0 and finite; got smallest="):
         call(table([1, 0], [wrong, 2]))
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("call", TAKE_COUNTS)
-def test_counts_of_another_shape_or_type(call):
-    with refused("counts must have two axes, (docs, vocab); got counts=(3,)"):
-        call(torch.ones(3))
-    with refused("counts must hold floating-point numbers; got dtype=torch.int64"):
-        call(torch.ones(2, 3, dtype=torch.long))
 
 
 def test_unknown_variants():
@@ -325,27 +293,17 @@ def test_unknown_variants():
     message = "variant must be one of 'inverse', 'ratio', 'log', 'log_plus_one', 'smooth'; got"
     with refused(message):
         inverse_document_frequency(table(1), 2, "lag")
-    with refused("got variant='lag'"):
+    with refused("smooth'; got idf='lag'"):
         tf_idf(TF, idf="lag")
-    with refused("got variant='raw'"):
+    with refused("log'; got tf='raw'"):
         tf_idf(TF, tf="raw")
 
 
-@pytest.mark.parametrize("lengths", [(8.0, 9.0), (7.0, 9.0), (math.nan, 10.0), (math.inf, 10.0)])
-def test_lengths_too_short_or_not_finite(lengths):
-    documents = [i for i, (given, least) in enumerate(zip(lengths, TOKENS, strict=True))
-                 if not least <= given < math.inf]  # fmt: skip
-    rule = "each length must be finite and at least the sum of its document's counts"
+@pytest.mark.parametrize(("lengths", "documents"), [((8.0, 9.0), [1]), ((7.0, 9.0), [0, 1])])
+def test_lengths_too_short(lengths, documents):
+    rule = "each length must be at least the sum of its document's counts"
     with refused(f"{rule}; got documents={documents}"):
         term_frequency(TF, "relative", table(*lengths))
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("shape", [(3,), (2, 1), ()])
-def test_lengths_of_another_shape(shape):
-    message = f"lengths must hold one number for each document; got lengths={shape}, counts=(2, 7)"
-    with refused(message):
-        term_frequency(TF, "relative", torch.ones(shape))
 
 
 @pytest.mark.parametrize("variant", ["inverse", "ratio", "log"])
@@ -359,35 +317,19 @@ def test_unseen_words_are_named_by_their_columns(variant):
         inverse_document_frequency(torch.zeros(11), 2, variant)
 
 
-@pytest.mark.parametrize("wrong", [-1.0, 3.0, math.nan, math.inf])
-def test_document_frequencies_out_of_range(wrong):
-    with refused(f"document_frequency must be between 0 and N = 2; got wrong=[{wrong}]"):
-        inverse_document_frequency(table(1, wrong), 2, "smooth")
-
-
-@pytest.mark.bad_input
-def test_document_frequency_of_another_shape_or_type():
-    with refused("document_frequency must be a vector; got document_frequency=(2, 1)"):
-        inverse_document_frequency(torch.ones(2, 1), 2, "log")
-    with refused("document_frequency must hold floating-point numbers; got dtype=torch.int64"):
-        inverse_document_frequency(torch.ones(2, dtype=torch.long), 2, "log")
-
-
-@pytest.mark.parametrize("n_documents", [0, pytest.param(2.0, marks=pytest.mark.bad_input)])
-def test_number_of_documents(n_documents):
-    message = f"n_documents must be an integer of at least 1; got n_documents={n_documents}"
-    with refused(message):
-        inverse_document_frequency(torch.zeros(1), n_documents, "smooth")
+def test_a_word_cannot_be_in_more_documents_than_there_are():
+    with refused("document_frequency must be at most n_documents = 2; got wrong=[3.0]"):
+        inverse_document_frequency(table(1, 3), 2, "smooth")
 
 
 def test_tf_idf_of_no_documents():
-    with refused("n_documents must be an integer of at least 1; got n_documents=0"):
+    with refused("counts must have at least one entry on its axis docs"):
         tf_idf(torch.zeros(0, 3))
 
 
 @pytest.mark.parametrize("base", [1.0, 0.5, 0.0, -2.0, math.inf, math.nan])
 def test_base_of_the_logarithm(base):
-    with refused(f"base must be above 1 and finite; got base={base}"):
+    with refused(f"base must be more than 1 and finite; got base={base}"):
         inverse_document_frequency(table(1), 2, "log", base=base)
-    with refused(f"base must be above 1 and finite; got base={base}"):
+    with refused(f"base must be more than 1 and finite; got base={base}"):
         tf_idf(TF, base=base)

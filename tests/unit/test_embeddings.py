@@ -69,15 +69,6 @@ def test_one_hot_refuses_an_empty_vocabulary_and_an_integer_type():
         one_hot(torch.tensor([0]), 2, dtype=torch.int64)
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize("ids", [[0.0], [True]])
-def test_ids_must_be_integers(ids):
-    with pytest.raises(ValueError, match="ids must be integers; got dtype="):
-        one_hot(torch.tensor(ids), 3)
-    with pytest.raises(ValueError, match="ids must be integers; got dtype="):
-        lookup(torch.eye(3), torch.tensor(ids))
-
-
 # lookup
 
 
@@ -111,19 +102,6 @@ def test_lookup_refuses_an_id_without_a_row(table, wrong):
         lookup(table, torch.tensor([0, wrong]))
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize("wrong", [torch.zeros(3), torch.zeros(0, 2), torch.zeros(2, 0)])
-def test_a_table_has_rows(wrong):
-    with pytest.raises(ValueError, match="embedding must be a matrix with a row for each vector"):
-        lookup(wrong, torch.tensor([], dtype=torch.long))
-
-
-@pytest.mark.bad_input
-def test_a_table_holds_floating_point_numbers():
-    with pytest.raises(ValueError, match="embedding must hold floating-point numbers; got dtype="):
-        lookup(torch.ones(2, 2, dtype=torch.long), torch.tensor([0]))
-
-
 # mean_vectors
 
 
@@ -149,16 +127,9 @@ def test_counts_may_be_integers(table):
     assert_close(mean_vectors(counts, table)[0], (table[0] + 2 * table[3]) / 3)
 
 
-@pytest.mark.bad_input
-def test_mean_vectors_refuse_another_vocabulary(table):
-    rule = "counts must be rows with one column for each row of embedding; got"
-    with pytest.raises(ValueError, match=rule + r" counts=\(2, 5\), embedding=\(7, 5\)"):
-        mean_vectors(torch.ones(2, 5), table)
-
-
 def test_mean_vectors_refuse_what_is_no_count(table):
     for wrong in -1.0, math.nan, math.inf:
-        with pytest.raises(ValueError, match=f"finite and not negative; got wrong=.{wrong}"):
+        with pytest.raises(ValueError, match="counts must be at least 0 and finite; got smallest="):
             mean_vectors(torch.tensor([[wrong, 0, 0, 0, 0, 0, 0]]), table)
 
 
@@ -214,26 +185,18 @@ def test_distance_is_exact_between_near_points_far_from_the_origin():
     assert similarity(x, x + tensor([[0.0, 1e-3]]), measure="euclidean").item() == -1e-3
 
 
+def test_distance_in_half_precision_is_the_distance_rounded(generator):
+    x = random(3, 5, generator=generator).half()
+    found = similarity(x, x[:2], measure="euclidean")
+    assert torch.equal(found, similarity(x.float(), x[:2].float(), measure="euclidean").half())
+
+
 def test_similarity_refuses_unknown_measures_and_misfits():
     x = torch.ones(2, 3)
     with pytest.raises(ValueError, match="measure must be one of 'cosine', 'dot', 'euclidean'; go"):
         similarity(x, x, measure="angle")
-    rule = "x and y must be rows of the same dimension d, at least 1, with equal leading axes; got"
-    with pytest.raises(ValueError, match=rule + r" x=\(2, 0\)"):
+    with pytest.raises(ValueError, match="x must have at least one entry on its axis d"):
         similarity(torch.ones(2, 0), torch.ones(2, 0))
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("y", [torch.ones(2, 4), torch.ones(3), torch.ones(5, 2, 3)])
-def test_similarity_refuses_shapes_that_do_not_fit(y):
-    with pytest.raises(ValueError, match="same dimension d, at least 1, with equal leading axes"):
-        similarity(torch.ones(2, 3), y)
-
-
-@pytest.mark.bad_input
-def test_similarity_refuses_integers():
-    with pytest.raises(ValueError, match="y must hold floating-point numbers"):
-        similarity(torch.ones(2, 3), torch.ones(2, 3, dtype=torch.long))
 
 
 # nearest
@@ -272,7 +235,7 @@ def test_nearest_refuses_more_than_there_is(table):
         nearest(table[0], table, 6, exclude=(0, 1))
     with pytest.raises(ValueError, match="k must be an integer of at least 1; got k=0"):
         nearest(table[0], table, 0)
-    with pytest.raises(ValueError, match="exclude must be from 0 to 6; got smallest=7"):
+    with pytest.raises(ValueError, match=r"exclude\[0\] must be an integer from 0 to 6; got"):
         nearest(table[0], table, 1, exclude=[7])
 
 
@@ -282,10 +245,3 @@ def test_nearest_refuses_what_has_no_order(table):
         query[2] = wrong
         with pytest.raises(ValueError, match=r"every similarity must be a number.* n_undefined=7"):
             nearest(query, table, 1)
-
-
-@pytest.mark.bad_input
-def test_nearest_refuses_a_query_of_another_dimension(table):
-    rule = r"query must hold vectors as long as the rows of table; got query=\(4,\), table=\(7, 5\)"
-    with pytest.raises(ValueError, match=rule):
-        nearest(torch.ones(4, dtype=F64), table, 1)

@@ -65,24 +65,6 @@ def test_no_labels_at_all():
     assert f1_score(nothing, nothing) == 0.0
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize("function", [confusion_matrix, precision, recall, f1_score])
-@pytest.mark.parametrize("shape", [(3,), (2, 1), ()])
-def test_shapes_that_do_not_fit(function, shape):
-    predicted = torch.zeros(shape, dtype=torch.long)
-    rule = "truth and predicted must be two vectors of the same length; "
-    message = f"{rule}got truth=(2,), predicted={shape}"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        function(torch.zeros(2, dtype=torch.long), predicted)
-
-
-@pytest.mark.bad_input
-def test_matrices_are_no_labels():
-    square = torch.zeros(2, 2, dtype=torch.long)
-    with pytest.raises(ValueError, match="must be two vectors"):
-        confusion_matrix(square, square)
-
-
 @pytest.mark.parametrize("function", [confusion_matrix, precision, recall, f1_score])
 @pytest.mark.parametrize("wrong", [-1.0, 2.0, 0.5, float("nan")])
 def test_labels_that_are_no_class(function, wrong):
@@ -94,10 +76,9 @@ def test_labels_that_are_no_class(function, wrong):
         function(bad, good)
 
 
-@pytest.mark.parametrize("n_classes", [0, pytest.param(2.0, marks=pytest.mark.bad_input)])
-def test_number_of_classes(n_classes):
-    with pytest.raises(ValueError, match=f"at least 1; got n_classes={n_classes}"):
-        confusion_matrix(TRUTH, PREDICTED, n_classes)
+def test_number_of_classes():
+    with pytest.raises(ValueError, match="at least 1; got n_classes=0"):
+        confusion_matrix(TRUTH, PREDICTED, 0)
 
 
 # adjusted_rand_index
@@ -132,10 +113,6 @@ def test_adjusted_rand_index_where_there_is_nothing_to_compare():
     assert adjusted_rand_index(one[:1], one[:1]) == 1.0
 
 
-@pytest.mark.bad_input
-def test_adjusted_rand_index_wants_one_group_a_point():
-    rule = "truth and predicted must be two vectors of the same length, at least 1"
-    with pytest.raises(ValueError, match=rule):
-        adjusted_rand_index(torch.zeros(3, dtype=torch.long), torch.zeros(2, dtype=torch.long))
-    with pytest.raises(ValueError, match=rule):
+def test_adjusted_rand_index_wants_a_point():
+    with pytest.raises(ValueError, match="truth must have at least one entry on its axis n"):
         adjusted_rand_index(torch.zeros(0, dtype=torch.long), torch.zeros(0, dtype=torch.long))

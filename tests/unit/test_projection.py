@@ -92,16 +92,16 @@ def test_components_refuse_what_has_no_spread():
     with pytest.raises(ValueError, match="k must be an integer of at least 1; got k=0"):
         principal_components(torch.ones(2, 5), 0)
     for wrong in math.nan, math.inf:
-        with pytest.raises(ValueError, match="x must hold finite numbers"):
+        with pytest.raises(ValueError, match="x must be finite"):
             principal_components(torch.tensor([[wrong, 1.0], [0.0, 1.0]]), 1)
 
 
 def test_project_and_reconstruct_refuse_another_dimension(points):
     found = principal_components(points, 2)
-    rule = r"x must have the dimension of the axes; got x=\(1, 3\), axes=\(2, 5\)"
+    rule = r"x and components\.mean must have the same d, .*x=\(1, 3\), components\.mean=\(5,\)"
     with pytest.raises(ValueError, match=rule):
         project(torch.ones(1, 3, dtype=F64), found)
-    rule = r"coordinates must have one column per axis; got coordinates=\(1, 3\), axes=\(2, 5\)"
+    rule = r"coordinates and components\.axes must have the same k"
     with pytest.raises(ValueError, match=rule):
         reconstruct(torch.ones(1, 3, dtype=F64), found)
 
@@ -135,25 +135,14 @@ def test_no_small_turn_is_better(generator):
 
 
 def test_procrustes_refuses_what_is_no_pairs():
-    with pytest.raises(ValueError, match="y must hold finite numbers"):
+    with pytest.raises(ValueError, match="y must be finite"):
         procrustes(torch.ones(2, 3), torch.full((2, 3), torch.nan))
 
 
-@pytest.mark.bad_input
-def test_procrustes_refuses_unequal_shapes():
-    rule = r"the same shape: pairs of points; got x=\(2, 3\), y=\(2, 2\)"
-    with pytest.raises(ValueError, match=rule):
-        procrustes(torch.ones(2, 3), torch.ones(2, 2))
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("wrong", [torch.ones(3), torch.ones(0, 3), torch.ones(1, 2, 3)])
-def test_points_are_a_matrix(wrong):
-    with pytest.raises(ValueError, match="x must be a matrix with one point a row"):
-        principal_components(wrong, 1)
-
-
-@pytest.mark.bad_input
-def test_points_are_floating_point():
-    with pytest.raises(ValueError, match="x must hold floating-point numbers"):
-        principal_components(torch.ones(3, 2, dtype=torch.long), 1)
+def test_half_precision_rounds_what_single_precision_finds(points):
+    half = points.half()
+    found, single = principal_components(half, 2), principal_components(half.float(), 2)
+    assert found.axes.dtype == torch.float16
+    assert_close(found.axes.float(), single.axes, atol=2e-2, rtol=0)
+    turn = procrustes(half, half.roll(1, dims=1))
+    assert_close(turn.float(), torch.eye(5).roll(1, dims=1), atol=2e-2, rtol=0)

@@ -57,18 +57,7 @@ def test_extremes_do_not_overflow(size):
 
 def test_quantize_refuses_what_has_no_scale():
     for wrong in math.nan, math.inf:
-        with pytest.raises(ValueError, match="x must hold finite numbers"):
+        with pytest.raises(ValueError, match="x must be finite"):
             quantize(torch.tensor([1.0, wrong]))
-    with pytest.raises(ValueError, match="a row of x must have at least one entry"):
+    with pytest.raises(ValueError, match="x must have at least one entry on its axis d"):
         quantize(torch.ones(3, 0))
-
-
-@pytest.mark.bad_input
-def test_types_and_shapes_are_checked():
-    with pytest.raises(ValueError, match="x must hold floating-point numbers"):
-        quantize(torch.tensor([1, 2]))
-    codes = torch.ones(2, 3, dtype=torch.int8)
-    with pytest.raises(ValueError, match=r"codes must be of type int8; got dtype=torch\.int64"):
-        dequantize(codes.long(), torch.ones(2))
-    with pytest.raises(ValueError, match="scales must hold one number for each row of codes"):
-        dequantize(codes, torch.ones(3))

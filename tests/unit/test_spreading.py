@@ -73,6 +73,14 @@ def test_the_diagonal_is_not_used(generator):
     assert with_self.diagonal().tolist() == [7.0] * 5
 
 
+def test_half_precision_spreads_the_same_labels():
+    chain = tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.5], [0.0, 0.5, 0.0]])
+    labels = torch.tensor([0, -1, 1])
+    found = label_spreading(chain.half(), labels)
+    assert found.dtype == torch.float16
+    assert_close(found.double(), label_spreading(chain, labels), atol=1e-2, rtol=0)
+
+
 def test_ties_by_hand():
     graph = similarity_graph(tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]]), width=5.0)
     by_hand = math.exp(-25 / 50)
@@ -81,19 +89,19 @@ def test_ties_by_hand():
 
 def test_label_spreading_refuses_what_is_no_graph():
     graph, labels = torch.ones(3, 3), torch.tensor([0, -1, -1])
-    with pytest.raises(ValueError, match="alpha must be above 0 and below 1; got alpha=1"):
+    with pytest.raises(ValueError, match="alpha must be more than 0 and less than 1; got alpha=1"):
         label_spreading(graph, labels, alpha=1.0)
-    with pytest.raises(ValueError, match="alpha must be above 0 and below 1; got alpha=0"):
+    with pytest.raises(ValueError, match="alpha must be more than 0 and less than 1; got alpha=0"):
         label_spreading(graph, labels, alpha=0.0)
     with pytest.raises(ValueError, match=r"at least one label must be known; got labels=\[-1"):
         label_spreading(graph, torch.tensor([-1, -1, -1]))
-    with pytest.raises(ValueError, match=r"labels must be -1 \(unknown\), 0 or above; got sm"):
+    with pytest.raises(ValueError, match="labels must be at least -1 and at most 1000000; got sm"):
         label_spreading(graph, torch.tensor([0, -2, 1]))
     one_way = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     with pytest.raises(ValueError, match=r"graph must be symmetric; got largest_difference=1\.0"):
         label_spreading(one_way, labels)
     for wrong in -1.0, math.nan, math.inf:
-        with pytest.raises(ValueError, match="ties of graph must be finite and not negative"):
+        with pytest.raises(ValueError, match="graph must be at least 0 and finite"):
             label_spreading(torch.full((3, 3), wrong), labels)
 
 
@@ -101,13 +109,5 @@ def test_a_graph_has_a_width():
     for width in 0.0, -1.0, math.inf, math.nan:
         with pytest.raises(ValueError, match="width must be positive and finite; got width="):
             similarity_graph(torch.ones(2, 2), width=width)
-    with pytest.raises(ValueError, match="x must hold finite numbers"):
+    with pytest.raises(ValueError, match="x must be finite"):
         similarity_graph(torch.tensor([[math.nan]]), width=1.0)
-
-
-@pytest.mark.bad_input
-def test_graph_and_labels_fit():
-    with pytest.raises(ValueError, match="graph must be square, with one row for each label"):
-        label_spreading(torch.ones(3, 2), torch.tensor([0, 1, -1]))
-    with pytest.raises(ValueError, match="x must be a matrix with one point a row"):
-        similarity_graph(torch.ones(3), width=1.0)

@@ -68,28 +68,11 @@ def test_a_label_may_hold_a_hyphen():
         ([(1, 3, "A")], 2, r"within the text; got span=\(1, 3, 'A'\), n_tokens=2"),
         ([(0, 2, "A"), (1, 3, "B")], 3, r"must not overlap; got span=\(1, 3, 'B'\)"),
         ([(1, 3, "B"), (0, 2, "A")], 3, r"must not overlap; got span=\(0, 2, 'A'\)"),
-        ([(-1, 1, "A")], 2, "start must be an integer of at least 0"),
+        ([(-1, 1, "A")], 2, r"spans\[0\]\[0\] must be an integer of at least 0; got"),
         ([(0, 1, " ")], 2, "a text that is not blank"),
     ],
 )
 def test_spans_that_cannot_be_tagged(spans, n, message):
-    with pytest.raises(ValueError, match=message):
-        spans_to_bio(spans, n)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("spans", "n", "message"),
-    [
-        ([(0, 1, 7)], 2, "a text that is not blank"),
-        ([(0, 1)], 2, r"a span must be \(start, end, label\)"),
-        ([(0.0, 1, "A")], 2, "start must be an integer"),
-        ([(0, True, "A")], 2, "end must be an integer"),
-        ([], -1, "n_tokens must be an integer of at least 0"),
-        ([], 2.0, "n_tokens must be an integer of at least 0"),
-    ],
-)
-def test_spans_of_the_wrong_type(spans, n, message):
     with pytest.raises(ValueError, match=message):
         spans_to_bio(spans, n)
 
@@ -144,14 +127,6 @@ def test_a_tag_must_be_one(tag):
         bio_to_spans(["O", tag])
 
 
-@pytest.mark.bad_input
-def test_tags_must_be_a_list_of_texts():
-    with pytest.raises(ValueError, match="a tag must be O"):
-        bio_to_spans([0, 1])
-    with pytest.raises(ValueError, match="a list of tokens, not one string"):
-        bio_to_spans("O")
-
-
 def test_stray_must_be_known():
     with pytest.raises(ValueError, match="stray must be one of 'refuse', 'begin', 'drop'"):
         bio_to_spans(["O"], stray="keep")
@@ -186,16 +161,6 @@ def test_a_window_of_no_tokens():
 def test_a_window_passes_its_gradient_on(generator):
     vectors = torch.randn(5, 3, generator=generator, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: window_features(x, 2), vectors)
-
-
-@pytest.mark.bad_input
-def test_windows_of_bad_input():
-    with pytest.raises(ValueError, match="vectors must be a matrix, one row a token"):
-        window_features(torch.zeros(3), 1)
-    with pytest.raises(ValueError, match="vectors must hold floating-point numbers"):
-        window_features(torch.zeros(3, 2).long(), 1)
-    with pytest.raises(ValueError, match="width must be an integer of at least 0"):
-        window_features(torch.zeros(3, 2), 0.5)
 
 
 def test_a_window_has_no_negative_width():
@@ -261,12 +226,6 @@ def test_scores_of_bad_input(function, truth, found, message):
         function(truth, found)
 
 
-@pytest.mark.bad_input
-def test_token_scores_want_lists():
-    with pytest.raises(ValueError, match="a list of tokens, not one string"):
-        token_scores(["O"], [["O"]])
-
-
 # Labels that clash
 
 
@@ -307,9 +266,3 @@ def test_conflicts_of_bad_input():
         conflicting_labels(["Low"], [(0, 2, "A")])
     with pytest.raises(ValueError, match="start < end"):
         conflicting_labels(["Low"], [(1, 1, "A")])
-
-
-@pytest.mark.bad_input
-def test_conflicts_want_a_list_of_tokens():
-    with pytest.raises(ValueError, match="a list of tokens, not one string"):
-        conflicting_labels("Low", [])

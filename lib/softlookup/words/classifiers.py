@@ -2,17 +2,28 @@
 
 import math
 from collections.abc import Callable
+from typing import Annotated
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor
 
-from softlookup.checks import require, require_float, require_int
+from softlookup.checks import Finite, Ids, NotNegative, Range, Size, checked, require
 from softlookup.ops import cross_entropy, sigmoid, softmax
 
+Features = Annotated[Float[Tensor, "n features"], Finite]
+"""What describes each document, one row a document."""
 
+Binary = Real[Tensor, "n"] | Bool[Tensor, "n"]
+"""The class of each document, 0 or 1."""
+
+MOST_CLASSES = 10**6
+"""More than any task has; a label beyond is a slip."""
+
+
+@checked
 def logistic_probability(
-    weight: Float[Tensor, "features"], bias: Float[Tensor, ""], x: Float[Tensor, "n features"]
+    weight: Float[Tensor, "features"], bias: Float[Tensor, ""], x: Features
 ) -> Float[Tensor, "n"]:
     r"""The probability of class 1: $p(y=1 \mid x) = \sigma(x \cdot w + b)$.
 
@@ -35,16 +46,17 @@ def logistic_probability(
         >>> logistic_probability(torch.tensor([math.log(3), 0.0]), torch.tensor(0.0), x)
         tensor([0.5000, 0.7500])
     """
-    return sigmoid(_scores(weight, bias, x, class_axes=0))
+    return sigmoid(_scores(weight, bias, x))
 
 
+@checked(not_empty="n")
 def logistic_loss(
     weight: Float[Tensor, "features"],
     bias: Float[Tensor, ""],
-    x: Float[Tensor, "n features"],
-    y: Shaped[Tensor, "n"],
+    x: Features,
+    y: Binary,
     *,
-    l2: int | float = 0.0,
+    l2: NotNegative = 0.0,
 ) -> Float[Tensor, ""]:
     r"""Mean cross-entropy, plus $\frac{\lambda}{2}\lVert w \rVert^2$; the bias goes free.
 
@@ -72,20 +84,20 @@ def logistic_loss(
         >>> logistic_loss(torch.zeros(1), torch.tensor(0.0), x, y)  # log 2: a coin
         tensor(0.6931)
     """
-    y = _binary_labels(y, x)
-    _require_l2(l2)
-    scores = _scores(weight, bias, x, class_axes=0)
+    y = _zeros_and_ones(y, x)
+    scores = _scores(weight, bias, x)
     losses = torch.logaddexp(scores, torch.zeros_like(scores)) - y * scores
     return losses.mean() + l2 / 2 * (weight**2).sum()
 
 
+@checked(not_empty="n")
 def logistic_gradient(
     weight: Float[Tensor, "features"],
     bias: Float[Tensor, ""],
-    x: Float[Tensor, "n features"],
-    y: Shaped[Tensor, "n"],
+    x: Features,
+    y: Binary,
     *,
-    l2: int | float = 0.0,
+    l2: NotNegative = 0.0,
 ) -> tuple[Float[Tensor, "features"], Float[Tensor, ""]]:
     r"""Slope of ``logistic_loss``: $\frac1n X^\top (p - y) + \lambda w$, and $\overline{p - y}$.
 
@@ -109,19 +121,18 @@ def logistic_gradient(
         >>> logistic_gradient(torch.zeros(1), torch.tensor(0.0), x, y)
         (tensor([-0.5000]), tensor(0.))
     """
-    y = _binary_labels(y, x)
-    _require_l2(l2)
-    error = logistic_probability(weight, bias, x) - y
+    error = logistic_probability(weight, bias, x) - _zeros_and_ones(y, x)
     return x.mT @ error / len(x) + l2 * weight, error.mean()
 
 
+@checked(not_empty="n features")
 def fit_logistic(
-    x: Float[Tensor, "n features"],
-    y: Shaped[Tensor, "n"],
+    x: Features,
+    y: Binary,
     *,
-    l2: int | float = 0.0,
-    n_steps: int = 2000,
-    tolerance: int | float = 1e-8,
+    l2: NotNegative = 0.0,
+    n_steps: Size = 2000,
+    tolerance: NotNegative = 1e-8,
 ) -> tuple[Float[Tensor, "features"], Float[Tensor, ""]]:
     """Minimise ``logistic_loss`` by accelerated gradient descent from zeros; nothing is random.
 
@@ -148,7 +159,6 @@ def fit_logistic(
         tensor([False, False,  True,  True])
     """
     zeros = x.new_zeros(x.shape[1:]), x.new_zeros(())
-    logistic_gradient(*zeros, x, y, l2=l2)  # refuses bad input before anything is computed
 
     def gradient(weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
         return logistic_gradient(weight, bias, x, y, l2=l2)
@@ -156,10 +166,11 @@ def fit_logistic(
     return _descend(gradient, zeros, 1 / _steepest(x, 1 / 4, l2), n_steps, tolerance)
 
 
+@checked
 def softmax_probability(
     weight: Float[Tensor, "features classes"],
     bias: Float[Tensor, "classes"],
-    x: Float[Tensor, "n features"],
+    x: Features,
 ) -> Float[Tensor, "n classes"]:
     r"""The probability of every class: $p = \mathrm{softmax}(x W + b)$.
 
@@ -181,16 +192,17 @@ def softmax_probability(
         >>> softmax_probability(weight, torch.zeros(3), torch.tensor([[1.0]]))
         tensor([[0.5000, 0.2500, 0.2500]])
     """
-    return softmax(_scores(weight, bias, x, class_axes=1))
+    return softmax(_scores(weight, bias, x))
 
 
+@checked(not_empty="n")
 def softmax_loss(
     weight: Float[Tensor, "features classes"],
     bias: Float[Tensor, "classes"],
-    x: Float[Tensor, "n features"],
-    y: Int[Tensor, "n"],
+    x: Features,
+    y: Annotated[Int[Tensor, "n"], Ids("classes")],
     *,
-    l2: int | float = 0.0,
+    l2: NotNegative = 0.0,
 ) -> Float[Tensor, ""]:
     r"""Mean cross-entropy, plus $\frac{\lambda}{2}\lVert W \rVert^2$; the bias goes free.
 
@@ -215,19 +227,17 @@ def softmax_loss(
         >>> softmax_loss(torch.zeros(1, 3), torch.zeros(3), x, y)  # log 3: a three-sided die
         tensor(1.0986)
     """
-    scores = _scores(weight, bias, x, class_axes=1)
-    _require_classes(y, x, n_classes=len(bias))
-    _require_l2(l2)
-    return cross_entropy(scores, y) + l2 / 2 * (weight**2).sum()
+    return cross_entropy(_scores(weight, bias, x), y) + l2 / 2 * (weight**2).sum()
 
 
+@checked(not_empty="n")
 def softmax_gradient(
     weight: Float[Tensor, "features classes"],
     bias: Float[Tensor, "classes"],
-    x: Float[Tensor, "n features"],
-    y: Int[Tensor, "n"],
+    x: Features,
+    y: Annotated[Int[Tensor, "n"], Ids("classes")],
     *,
-    l2: int | float = 0.0,
+    l2: NotNegative = 0.0,
 ) -> tuple[Float[Tensor, "features classes"], Float[Tensor, "classes"]]:
     r"""Slope of ``softmax_loss``: $\frac1n X^\top (P - Y) + \lambda W$, and $\overline{P - Y}$.
 
@@ -252,20 +262,19 @@ def softmax_gradient(
         (tensor([[ 2., -2.]]), tensor([ 0.5000, -0.5000]))
     """
     probability = softmax_probability(weight, bias, x)
-    _require_classes(y, x, n_classes=len(bias))
-    _require_l2(l2)
     error = probability - torch.eye(len(bias), dtype=x.dtype, device=x.device)[y]
     return x.mT @ error / len(x) + l2 * weight, error.mean(dim=0)
 
 
+@checked(not_empty="n features")
 def fit_softmax(
-    x: Float[Tensor, "n features"],
-    y: Int[Tensor, "n"],
+    x: Features,
+    y: Annotated[Int[Tensor, "n"], Ids("n_classes"), Range(0, MOST_CLASSES)],
     *,
-    n_classes: int | None = None,
-    l2: int | float = 0.0,
-    n_steps: int = 2000,
-    tolerance: int | float = 1e-8,
+    n_classes: Size | None = None,
+    l2: NotNegative = 0.0,
+    n_steps: Size = 2000,
+    tolerance: NotNegative = 1e-8,
 ) -> tuple[Float[Tensor, "features classes"], Float[Tensor, "classes"]]:
     """Minimise ``softmax_loss`` by accelerated gradient descent from zeros; nothing is random.
 
@@ -292,12 +301,8 @@ def fit_softmax(
         >>> softmax_probability(weight, bias, x).argmax(dim=1)
         tensor([0, 1, 2])
     """
-    if n_classes is None:
-        require(y.numel() > 0, "y must hold at least one label", y=y)
-        n_classes = max(int(y.max()), 0) + 1
-    require_int(1, n_classes=n_classes)
+    n_classes = int(y.max()) + 1 if n_classes is None else n_classes
     zeros = x.new_zeros(*x.shape[1:], n_classes), x.new_zeros(n_classes)
-    softmax_gradient(*zeros, x, y, l2=l2)  # refuses bad input before anything is computed
 
     def gradient(weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
         return softmax_gradient(weight, bias, x, y, l2=l2)
@@ -310,13 +315,9 @@ def _descend(
     start: tuple[Tensor, Tensor],
     step: float,
     n_steps: int,
-    tolerance: int | float,
+    tolerance: float,
 ) -> tuple[Tensor, Tensor]:
     """Nesterov's descent; it drops its momentum as soon as that points uphill."""
-    require_int(1, n_steps=n_steps)
-    require(
-        0 <= tolerance < math.inf, "tolerance must be at least 0 and finite", tolerance=tolerance
-    )
     here, ahead, momentum = start, start, 1.0
     for _ in range(n_steps):
         slopes = gradient(*ahead)
@@ -333,48 +334,22 @@ def _descend(
     return tuple(here)
 
 
-def _steepest(x: Tensor, curvature: float, l2: int | float) -> float:
+def _steepest(x: Tensor, curvature: float, l2: float) -> float:
     """A bound on how fast the gradient changes: curvature * (largest singular value)^2 / n + l2."""
     with_bias = torch.cat([x, x.new_ones(len(x), 1)], dim=1)
-    largest = torch.linalg.matrix_norm(with_bias, ord=2).item()
+    wide = torch.promote_types(x.dtype, torch.float32)  # there is no SVD in half precision
+    largest = torch.linalg.matrix_norm(with_bias.to(wide), ord=2).item()
     return curvature * largest**2 / len(x) + l2
 
 
-def _scores(weight: Tensor, bias: Tensor, x: Tensor, *, class_axes: int) -> Tensor:
-    n_axes = (weight.ndim, bias.ndim, x.ndim) == (1 + class_axes, class_axes, 2)
-    fits = n_axes and x.shape[1] == weight.shape[0] and weight.shape[1:] == bias.shape
-    shapes = "(features, classes), (classes,)" if class_axes else "(features,), ()"
-    rule = f"weight, bias and x must have the shapes {shapes} and (n, features)"
-    require(fits, rule, weight=weight, bias=bias, x=x)
-    require_float(x=x, weight=weight, bias=bias)
-    one_type = weight.dtype == bias.dtype == x.dtype
-    rule = "weight, bias and x must have one type"
-    require(one_type, rule, weight=weight.dtype, bias=bias.dtype, x=x.dtype)
+def _scores(weight: Tensor, bias: Tensor, x: Tensor) -> Tensor:
     scores = x @ weight + bias  # a NaN or an infinity anywhere above shows up here
     finite = bool(torch.isfinite(scores).all())
     require(finite, "weight, bias and x must be finite and their scores too", scores=scores)
     return scores
 
 
-def _binary_labels(y: Tensor, x: Tensor) -> Tensor:
-    _require_one_label_a_row(y, x)
+def _zeros_and_ones(y: Tensor, x: Tensor) -> Tensor:
     wrong = y[(y != 0) & (y != 1)].tolist()
     require(not wrong, "y must hold the labels 0 and 1 only", wrong=wrong[:5])
     return y.to(x.dtype)
-
-
-def _require_classes(y: Tensor, x: Tensor, *, n_classes: int) -> None:
-    _require_one_label_a_row(y, x)
-    whole = not (y.is_floating_point() or y.is_complex() or y.dtype == torch.bool)
-    require(whole, "y must hold integers", dtype=y.dtype)
-    wrong = y[(y < 0) | (y >= n_classes)].tolist()
-    require(not wrong, f"y must hold classes from 0 to {n_classes - 1}", wrong=wrong[:5])
-
-
-def _require_one_label_a_row(y: Tensor, x: Tensor) -> None:
-    fits = y.ndim == 1 and y.shape == x.shape[:1] and len(y) > 0
-    require(fits, "x must have at least one row, and y one label a row", x=x, y=y)
-
-
-def _require_l2(l2: int | float) -> None:
-    require(0 <= l2 < math.inf, "l2 must be at least 0 and finite", l2=l2)

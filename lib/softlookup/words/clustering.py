@@ -1,12 +1,13 @@
 """Groups in a space of vectors: k-means, and which words to call a group by."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_counts, require_float, require_int, require_points
+from softlookup.checks import Finite, Ids, Range, Size, checked, require
+from softlookup.words.embeddings import Points
 
 
 class Clusters(NamedTuple):
@@ -25,13 +26,14 @@ class Clusters(NamedTuple):
     inertia: float
 
 
+@checked(not_empty="n d")
 def k_means(
-    x: Float[Tensor, "n d"],
-    k: int,
+    x: Points,
+    k: Size,
     *,
     generator: torch.Generator,
-    n_starts: int = 10,
-    n_steps: int = 100,
+    n_starts: Size = 10,
+    n_steps: Size = 100,
 ) -> Clusters:
     """Cut points into k groups around centres; of several starts, keep the tightest result.
 
@@ -61,16 +63,15 @@ def k_means(
         >>> sorted(found.centres.flatten().tolist()), found.inertia
         ([0.5, 10.0], 2.5)
     """
-    require_points(x=x)
-    require_int(1, k=k, n_starts=n_starts)
     require(k <= len(x), "k must be at most the number of points", k=k, n=len(x))
     starts = [_far_apart(x, k, generator) for _ in range(n_starts)]
     found = [lloyd(x, centres, n_steps=n_steps) for centres in starts]
     return min(found, key=lambda clusters: clusters.inertia)
 
 
+@checked(not_empty="n d k")
 def lloyd(
-    x: Float[Tensor, "n d"], centres: Float[Tensor, "k d"], *, n_steps: int = 100
+    x: Points, centres: Annotated[Float[Tensor, "k d"], Finite], *, n_steps: Size = 100
 ) -> Clusters:
     """k-means from given centres: each point to its nearest centre, each centre to their mean.
 
@@ -96,11 +97,7 @@ def lloyd(
         >>> lloyd(points, torch.tensor([[0.0], [1.0]])).labels
         tensor([0, 0, 1, 1, 1])
     """
-    require_points(x=x, centres=centres)
-    fits = x.shape[-1] == centres.shape[-1] and len(centres) <= len(x)
-    require(fits, "centres must be of the points' dimension, and no more than they are",
-            x=x, centres=centres)  # fmt: skip
-    require_int(1, n_steps=n_steps)
+    require(len(centres) <= len(x), "centres must be no more than the points", x=x, centres=centres)
     labels, squares = _nearest_centre(x, centres)
     for _ in range(n_steps):
         centres = _means(x, labels, squares, len(centres))
@@ -111,8 +108,10 @@ def lloyd(
     return Clusters(centres, labels, squares.sum().item())
 
 
+@checked(not_empty="docs vocab")
 def class_tf_idf(
-    counts: Float[Tensor, "docs vocab"], labels: Int[Tensor, "docs"]
+    counts: Annotated[Float[Tensor, "docs vocab"], Range(0)],
+    labels: Annotated[Int[Tensor, "docs"], Ids("docs")],
 ) -> Float[Tensor, "classes vocab"]:
     r"""Which words are typical of each class: $\frac{c_{kj}}{\sum_l c_{kl}}\log(1+A/c_j)$.
 
@@ -139,12 +138,6 @@ def class_tf_idf(
         tensor([[0.6109, 0.3054, 0.0000],
                 [0.0000, 0.3054, 0.6109]])
     """
-    require_float(counts=counts)
-    fits = counts.ndim == 2 and labels.shape == counts.shape[:1] and counts.numel() > 0
-    require(fits, "counts must have one row for each label", counts=counts, labels=labels)
-    require_counts(counts=counts)
-    smallest = labels.min().item()
-    require(smallest >= 0, "labels must be 0 or above", smallest=smallest)
     of_class = counts.new_zeros(int(labels.max()) + 1, counts.shape[1])
     of_class.index_add_(0, labels.long(), counts)
     tokens = of_class.sum(dim=1, keepdim=True)

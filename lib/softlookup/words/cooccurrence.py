@@ -1,21 +1,18 @@
 """Word vectors by counting: who stands beside whom, and how much more often than by chance."""
 
+from collections.abc import Sequence
+from typing import Annotated
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import (
-    require,
-    require_counts,
-    require_distinct,
-    require_float,
-    require_int,
-    require_tokens,
-)
+from softlookup.checks import Range, Size, checked, require, require_distinct
 
 
+@checked
 def cooccurrence_matrix(
-    sentences: list[list[str]], vocabulary: list[str], window: int
+    sentences: Sequence[Sequence[str]], vocabulary: Sequence[str], window: Size
 ) -> Float[Tensor, "vocab vocab"]:
     """How often each word stands within ``window`` places of each other word.
 
@@ -29,8 +26,8 @@ def cooccurrence_matrix(
         Counts; symmetric, since whoever is beside me has me beside them.
 
     Raises:
-        ValueError: ``window`` is below 1, a sentence is one string, or the vocabulary is empty or
-            has a word twice.
+        ValueError: ``window`` is below 1, or the vocabulary is empty or has a word twice.
+        TypeError: A sentence is no list of tokens.
 
     Source: Firth 1957; lecture 000, "Skip-gram". Chapter: embeddings#vectors-from-counts.
 
@@ -40,13 +37,11 @@ def cooccurrence_matrix(
                 [1., 0., 1.],
                 [0., 1., 0.]], dtype=torch.float64)
     """
-    require_int(1, window=window)
-    require(bool(vocabulary), "vocabulary must hold at least one word", vocabulary=vocabulary)
+    require(len(vocabulary) > 0, "vocabulary must hold at least one word", vocabulary=vocabulary)
     require_distinct(vocabulary=vocabulary)
     row = {word: i for i, word in enumerate(vocabulary)}
     places = []
-    for k, sentence in enumerate(sentences):
-        require_tokens(**{f"sentences[{k}]": sentence})
+    for sentence in sentences:
         ids = [row.get(token, -1) for token in sentence]
         for distance in range(1, min(window, len(ids) - 1) + 1):
             places += zip(ids, ids[distance:], strict=False)
@@ -56,7 +51,10 @@ def cooccurrence_matrix(
     return counts + counts.mT
 
 
-def positive_pmi(counts: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
+@checked
+def positive_pmi(
+    counts: Annotated[Float[Tensor, "rows columns"], Range(0)],
+) -> Float[Tensor, "rows columns"]:
     r"""How much more often than by chance: $\max\big(0,\log\frac{P(i,j)}{P(i)\,P(j)}\big)$.
 
     This is the *pointwise mutual information* of row and column, with all that is below zero, or
@@ -79,11 +77,8 @@ def positive_pmi(counts: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows c
         tensor([[0.4055, 0.0000],
                 [0.0000, 0.4055]])
     """
-    require_float(counts=counts)
-    require_counts(counts=counts)
     total = counts.sum()
-    require(counts.ndim == 2 and total.item() > 0, "counts must be a matrix that is not all zeros",
-            counts=counts)  # fmt: skip
+    require(total.item() > 0, "counts must not be all zeros", counts=counts)
     by_chance = counts.sum(1, keepdim=True) * (counts.sum(0, keepdim=True) / total)
     seen = counts > 0
     ratio = torch.where(seen, counts, 1.0) / torch.where(seen, by_chance, 1.0)

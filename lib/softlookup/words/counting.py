@@ -2,27 +2,33 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
-from softlookup.checks import (
-    require,
-    require_choice,
-    require_counts,
-    require_distinct,
-    require_float,
-    require_int,
-    require_tokens,
-)
+from softlookup.checks import Count, Range, Size, checked, require, require_distinct
 
-TF_VARIANTS = ("count", "binary", "relative", "unique", "log")
-IDF_VARIANTS = ("inverse", "ratio", "log", "log_plus_one", "smooth")
+TermFrequency = Literal["count", "binary", "relative", "unique", "log"]
+InverseFrequency = Literal["inverse", "ratio", "log", "log_plus_one", "smooth"]
+TF_VARIANTS = get_args(TermFrequency)
+IDF_VARIANTS = get_args(InverseFrequency)
+
+Documents = Sequence[Sequence[str]]
+"""The tokens of each document."""
+
+Counts = Annotated[Float[Tensor, "docs vocab"], Range(0)]
+"""How often each word occurs in each document."""
+
+Base = Annotated[float, Range(1, above=True)]
+"""The base of a logarithm that grows."""
 
 
-def top_words(documents: list[list[str]], size: int) -> list[str]:
+@checked
+def top_words(documents: Documents, size: Count) -> list[str]:
     """The ``size`` most frequent words of all documents: the simplest vocabulary.
 
     Args:
@@ -33,7 +39,8 @@ def top_words(documents: list[list[str]], size: int) -> list[str]:
         Distinct words by falling count; words of one count in alphabetical order.
 
     Raises:
-        ValueError: ``size`` is no integer of at least 0, or a document is one string.
+        ValueError: There is no document, or ``size`` is no integer of at least 0.
+        TypeError: A document is no list of tokens.
 
     Source: lecture 000, "Can we learn simple heuristics?". Chapter: counting_words#vocabulary.
 
@@ -41,13 +48,13 @@ def top_words(documents: list[list[str]], size: int) -> list[str]:
         >>> top_words([["b", "a", "c"], ["b"]], 2)
         ['b', 'a']
     """
-    _require_documents(documents)
-    require_int(0, size=size)
+    require(len(documents) > 0, "documents must hold at least one document", documents=documents)
     counts = Counter(token for document in documents for token in document)
     return sorted(counts, key=lambda word: (-counts[word], word))[:size]
 
 
-def vocabulary_coverage(documents: list[list[str]], vocabulary: list[str]) -> float:
+@checked
+def vocabulary_coverage(documents: Documents, vocabulary: Sequence[str]) -> float:
     """The share of all tokens whose word is in the vocabulary.
 
     Args:
@@ -66,15 +73,15 @@ def vocabulary_coverage(documents: list[list[str]], vocabulary: list[str]) -> fl
         >>> vocabulary_coverage([["b", "a", "c"], ["b"]], ["b", "a"])
         0.75
     """
-    _require_documents(documents)
-    _require_vocabulary(vocabulary)
+    require_distinct(vocabulary=vocabulary)
     tokens = [token for document in documents for token in document]
     require(bool(tokens), "documents must hold at least one token", documents=documents)
     kept = set(vocabulary)
     return sum(token in kept for token in tokens) / len(tokens)
 
 
-def count_matrix(documents: list[list[str]], vocabulary: list[str]) -> Float[Tensor, "docs vocab"]:
+@checked
+def count_matrix(documents: Documents, vocabulary: Sequence[str]) -> Float[Tensor, "docs vocab"]:
     """The bag of words of each document: how often each word of the vocabulary occurs.
 
     Args:
@@ -94,9 +101,9 @@ def count_matrix(documents: list[list[str]], vocabulary: list[str]) -> Float[Ten
         tensor([[2., 1.],
                 [0., 0.]], dtype=torch.float64)
     """
-    _require_documents(documents)
-    _require_vocabulary(vocabulary)
-    require(bool(vocabulary), "vocabulary must hold at least one word", vocabulary=vocabulary)
+    require(len(documents) > 0, "documents must hold at least one document", documents=documents)
+    require(len(vocabulary) > 0, "vocabulary must hold at least one word", vocabulary=vocabulary)
+    require_distinct(vocabulary=vocabulary)
     column = {word: j for j, word in enumerate(vocabulary)}
     counts = np.zeros((len(documents), len(vocabulary)))
     for i, document in enumerate(documents):
@@ -106,7 +113,8 @@ def count_matrix(documents: list[list[str]], vocabulary: list[str]) -> Float[Ten
     return torch.from_numpy(counts)
 
 
-def binary_matrix(documents: list[list[str]], vocabulary: list[str]) -> Float[Tensor, "docs vocab"]:
+@checked
+def binary_matrix(documents: Documents, vocabulary: Sequence[str]) -> Float[Tensor, "docs vocab"]:
     """The binary bag of words of each document: 1 where word j occurs, else 0.
 
     Args:
@@ -129,10 +137,11 @@ def binary_matrix(documents: list[list[str]], vocabulary: list[str]) -> Float[Te
     return (count_matrix(documents, vocabulary) > 0).double()
 
 
+@checked
 def term_frequency(
-    counts: Float[Tensor, "docs vocab"],
-    variant: str,
-    lengths: Real[Tensor, "docs"] | None = None,
+    counts: Counts,
+    variant: TermFrequency,
+    lengths: Annotated[Real[Tensor, "docs"], Range(0)] | None = None,
 ) -> Float[Tensor, "docs vocab"]:
     r"""How much a word matters within its document, in one of five readings of the count $c$.
 
@@ -159,9 +168,7 @@ def term_frequency(
         >>> term_frequency(torch.tensor([[3.0, 1.0, 0.0]]), "relative")
         tensor([[0.7500, 0.2500, 0.0000]])
     """
-    _require_counts(counts)
-    require_choice(TF_VARIANTS, variant=variant)
-    lengths = counts.sum(dim=1) if lengths is None else _checked_lengths(lengths, counts)
+    lengths = counts.sum(dim=1) if lengths is None else _long_enough(lengths, counts)
     present = (counts > 0).to(counts.dtype)
     match variant:
         case "count":
@@ -176,7 +183,8 @@ def term_frequency(
             return torch.log1p(counts)
 
 
-def document_frequency(counts: Float[Tensor, "docs vocab"]) -> Float[Tensor, "vocab"]:
+@checked
+def document_frequency(counts: Counts) -> Float[Tensor, "vocab"]:
     """How many documents contain each word: $N_j$.
 
     Args:
@@ -194,16 +202,16 @@ def document_frequency(counts: Float[Tensor, "docs vocab"]) -> Float[Tensor, "vo
         >>> document_frequency(torch.tensor([[2.0, 0.0], [5.0, 1.0]]))
         tensor([2., 1.])
     """
-    _require_counts(counts)
     return (counts > 0).sum(dim=0).to(counts.dtype)
 
 
+@checked
 def inverse_document_frequency(
-    document_frequency: Float[Tensor, "vocab"],
-    n_documents: int,
-    variant: str,
+    document_frequency: Annotated[Float[Tensor, "vocab"], Range(0)],
+    n_documents: Size,
+    variant: InverseFrequency,
     *,
-    base: int | float = math.e,
+    base: Base = math.e,
 ) -> Float[Tensor, "vocab"]:
     r"""How rare each word is among the $N$ documents, in one of five readings of $N_j$.
 
@@ -231,7 +239,7 @@ def inverse_document_frequency(
         >>> inverse_document_frequency(torch.tensor([2.0, 1.0]), 2, "log", base=10)
         tensor([0.0000, 0.3010])
     """
-    _require_idf_arguments(document_frequency, n_documents, variant, base)
+    _require_seen(document_frequency, n_documents, variant)
     N_j = document_frequency
     N = torch.full_like(N_j, n_documents)  # number / tensor rounds twice: 425 / 425 would not be 1
     match variant:
@@ -247,12 +255,13 @@ def inverse_document_frequency(
             return torch.log((1 + N) / (1 + N_j)) / math.log(base) + 1
 
 
+@checked(not_empty="docs")
 def tf_idf(
-    counts: Float[Tensor, "docs vocab"],
+    counts: Counts,
     *,
-    tf: str = "count",
-    idf: str = "log",
-    base: int | float = math.e,
+    tf: TermFrequency = "count",
+    idf: InverseFrequency = "log",
+    base: Base = math.e,
 ) -> Float[Tensor, "docs vocab"]:
     r"""Often here, rare elsewhere: $\text{TF}(w, x) \times \text{IDF}(w)$.
 
@@ -266,7 +275,8 @@ def tf_idf(
         One weight for each count; with ``idf="log"``, 0 for a word that is in every document.
 
     Raises:
-        ValueError: As ``term_frequency`` and ``inverse_document_frequency`` do.
+        ValueError: As ``term_frequency`` and ``inverse_document_frequency`` do, or there is no
+            document.
 
     Source: Salton and Buckley 1988; lecture 000, "TF-IDF". Chapter: counting_words#tf-idf.
 
@@ -283,42 +293,16 @@ def _share(counts: Tensor, total: Tensor) -> Tensor:
     return counts / total.where(total > 0, 1)[:, None]  # an empty document: 0/1, not 0/0
 
 
-def _require_documents(documents: list[list[str]]) -> None:
-    require_tokens(documents=documents)
-    require(len(documents) > 0, "documents must hold at least one document", documents=documents)
-    require_tokens(**{f"documents[{i}]": document for i, document in enumerate(documents)})
-
-
-def _require_vocabulary(vocabulary: list[str]) -> None:
-    require_tokens(vocabulary=vocabulary)
-    require_distinct(vocabulary=vocabulary)
-
-
-def _require_counts(counts: Tensor) -> None:
-    require(counts.ndim == 2, "counts must have two axes, (docs, vocab)", counts=counts)
-    require_float(counts=counts)
-    require_counts(counts=counts)
-
-
-def _checked_lengths(lengths: Tensor, counts: Tensor) -> Tensor:
-    fits = lengths.shape == counts.shape[:1]
-    rule = "lengths must hold one number for each document"
-    require(fits, rule, lengths=lengths, counts=counts)
-    enough = torch.isfinite(lengths) & (lengths >= counts.sum(dim=1))
-    short = torch.nonzero(~enough).flatten().tolist()
-    rule = "each length must be finite and at least the sum of its document's counts"
+def _long_enough(lengths: Tensor, counts: Tensor) -> Tensor:
+    short = torch.nonzero(lengths < counts.sum(dim=1)).flatten().tolist()
+    rule = "each length must be at least the sum of its document's counts"
     require(not short, rule, documents=short[:5])
     return lengths.to(counts.dtype)
 
 
-def _require_idf_arguments(N_j: Tensor, N: int, variant: str, base: int | float) -> None:
-    require_choice(IDF_VARIANTS, variant=variant)
-    require_int(1, n_documents=N)
-    require(1 < base < math.inf, "base must be above 1 and finite", base=base)
-    require(N_j.ndim == 1, "document_frequency must be a vector", document_frequency=N_j)
-    require_float(document_frequency=N_j)
-    wrong = N_j[~((N_j >= 0) & (N_j <= N))].tolist()
-    require(not wrong, f"document_frequency must be between 0 and N = {N}", wrong=wrong[:5])
+def _require_seen(N_j: Tensor, N: int, variant: str) -> None:
+    wrong = N_j[N_j > N].tolist()
+    require(not wrong, f"document_frequency must be at most n_documents = {N}", wrong=wrong[:5])
     unseen = torch.nonzero(N_j == 0).flatten().tolist()
     divides_by_zero = variant in ("inverse", "ratio", "log") and len(unseen) > 0
     rule = f"{variant!r} needs every word in at least one document (or take 'smooth')"

@@ -1,27 +1,29 @@
 """Vectors for tokens and documents: one-hot, lookup, means, and who is near to whom."""
 
 from collections.abc import Sequence
+from typing import Annotated, Literal, get_args
 
 import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor
 
-from softlookup.checks import (
-    require,
-    require_choice,
-    require_counts,
-    require_float,
-    require_ids,
-    require_int,
-)
+from softlookup.checks import Finite, Ids, Range, Size, checked, require
 from softlookup.ops import unit_vectors
 
-MEASURES = ("cosine", "dot", "euclidean")
+Points = Annotated[Float[Tensor, "n d"], Finite]
+"""One point a row."""
+
+Measure = Literal["cosine", "dot", "euclidean"]
+MEASURES = get_args(Measure)
 EXACT = "donot_use_mm_for_euclid_dist"  # xx - 2xy + yy would lose the digits of near neighbours
 
 
+@checked
 def one_hot(
-    ids: Int[Tensor, "*batch"], vocab_size: int, *, dtype: torch.dtype | None = None
+    ids: Annotated[Int[Tensor, "*batch"], Ids("vocab_size")],
+    vocab_size: Size,
+    *,
+    dtype: torch.dtype | None = None,
 ) -> Float[Tensor, "*batch {vocab_size}"]:
     r"""A row for each id: all zeros, and a single 1 in the id's column.
 
@@ -44,16 +46,15 @@ def one_hot(
         tensor([[0., 0., 1., 0.],
                 [1., 0., 0., 0.]])
     """
-    require_int(1, vocab_size=vocab_size)
-    require_ids(vocab_size, ids=ids)
     dtype = torch.get_default_dtype() if dtype is None else dtype
     require(dtype.is_floating_point, "dtype must be a floating-point type", dtype=dtype)
     columns = torch.arange(vocab_size, device=ids.device)
     return (ids.unsqueeze(-1) == columns).to(dtype)
 
 
+@checked(not_empty="vocab d_model")
 def lookup(
-    embedding: Float[Tensor, "vocab d_model"], ids: Int[Tensor, "*batch"]
+    embedding: Float[Tensor, "vocab d_model"], ids: Annotated[Int[Tensor, "*batch"], Ids("vocab")]
 ) -> Float[Tensor, "*batch d_model"]:
     r"""The embedding of each token: row ``ids[i]`` of the table, $\text{onehot}(w_i)\,E$.
 
@@ -77,13 +78,13 @@ def lookup(
                 [17., 24.],
                 [ 4.,  6.]])
     """
-    _require_table(embedding=embedding)
-    require_ids(len(embedding), ids=ids)
     return embedding[ids]
 
 
+@checked(not_empty="vocab d_model")
 def mean_vectors(
-    counts: Real[Tensor, "docs vocab"], embedding: Float[Tensor, "vocab d_model"]
+    counts: Annotated[Real[Tensor, "docs vocab"], Range(0)],
+    embedding: Float[Tensor, "vocab d_model"],
 ) -> Float[Tensor, "docs d_model"]:
     r"""The average of the vectors of a document's tokens: $\frac1n c^\top E$, with $n=\sum_j c_j$.
 
@@ -107,18 +108,14 @@ def mean_vectors(
         tensor([[1., 6.],
                 [0., 0.]])
     """
-    _require_table(embedding=embedding)
-    fits = counts.ndim == 2 and counts.shape[-1] == len(embedding)
-    rule = "counts must be rows with one column for each row of embedding"
-    require(fits, rule, counts=counts, embedding=embedding)
-    require_counts(counts=counts)
     counts = counts.to(embedding.dtype)
     n = counts.sum(dim=-1, keepdim=True)
     return counts @ embedding / torch.where(n == 0, 1.0, n)
 
 
+@checked(not_empty="d")
 def similarity(
-    x: Float[Tensor, "*batch n d"], y: Float[Tensor, "*batch m d"], *, measure: str = "cosine"
+    x: Float[Tensor, "*batch n d"], y: Float[Tensor, "*batch m d"], *, measure: Measure = "cosine"
 ) -> Float[Tensor, "*batch n m"]:
     r"""How alike each row of x and each row of y are: the larger, the more alike.
 
@@ -141,26 +138,22 @@ def similarity(
         >>> similarity(x, y), similarity(x, y, measure="euclidean")
         (tensor([[1.0000, 0.8000]]), tensor([[-5., -3.]]))
     """
-    require_choice(MEASURES, measure=measure)
-    require_float(x=x, y=y)
-    fits = x.ndim >= 2 and y.ndim >= 2 and x.shape[:-2] == y.shape[:-2]
-    fits = fits and x.shape[-1] == y.shape[-1] > 0
-    rule = "x and y must be rows of the same dimension d, at least 1, with equal leading axes"
-    require(fits, rule, x=x, y=y)
     if measure == "cosine":
         return unit_vectors(x) @ unit_vectors(y).mT
     if measure == "dot":
         return x @ y.mT
-    return -torch.cdist(x, y, compute_mode=EXACT)
+    wide = torch.promote_types(x.dtype, torch.float32)  # half precision has no cdist
+    return -torch.cdist(x.to(wide), y.to(wide), compute_mode=EXACT).to(x.dtype)
 
 
+@checked(not_empty="n d")
 def nearest(
     query: Float[Tensor, "*batch d"],
     table: Float[Tensor, "n d"],
-    k: int,
+    k: Size,
     *,
-    measure: str = "cosine",
-    exclude: Sequence[int] = (),
+    measure: Measure = "cosine",
+    exclude: Sequence[Annotated[int, Ids("n")]] = (),
 ) -> tuple[Float[Tensor, "*batch {k}"], Int[Tensor, "*batch {k}"]]:
     """Search: the k rows of a table that are most similar to a query, the best first.
 
@@ -187,12 +180,7 @@ def nearest(
         >>> nearest(torch.tensor([0.0, 2.0]), table, 2)
         (tensor([1.0000, 0.8000]), tensor([1, 2]))
     """
-    _require_table(table=table)
-    rule = "query must hold vectors as long as the rows of table"
-    require(query.ndim > 0 and query.shape[-1] == table.shape[-1], rule, query=query, table=table)
     excluded = torch.tensor(sorted(set(exclude)), dtype=torch.long)
-    require_ids(len(table), exclude=excluded)
-    require_int(1, k=k)
     n_allowed = len(table) - len(excluded)
     require(k <= n_allowed, "k must be at most the number of rows allowed", k=k, allowed=n_allowed)
     rows = query.reshape(-1, query.shape[-1])
@@ -204,10 +192,3 @@ def nearest(
     ids = scores.argsort(dim=-1, descending=True, stable=True)[:, :k]
     shape = (*query.shape[:-1], k)
     return scores.gather(-1, ids).reshape(shape), ids.reshape(shape)
-
-
-def _require_table(**tables: Tensor) -> None:
-    for name, table in tables.items():
-        require_float(**{name: table})
-        is_table = table.ndim == 2 and table.numel() > 0
-        require(is_table, f"{name} must be a matrix with a row for each vector", **{name: table})

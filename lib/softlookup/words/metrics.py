@@ -1,14 +1,18 @@
 """How good answers are: confusion matrix, precision, recall, F1; and whether groups agree."""
 
 import torch
-from jaxtyping import Int, Shaped
+from jaxtyping import Bool, Int, Real
 from torch import Tensor
 
-from softlookup.checks import require, require_int
+from softlookup.checks import Size, checked, require
+
+Labels = Real[Tensor, "n"] | Bool[Tensor, "n"]
+"""The class of each case, a whole number; booleans count as 0 and 1."""
 
 
+@checked
 def confusion_matrix(
-    truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"], n_classes: int = 2
+    truth: Labels, predicted: Labels, n_classes: Size = 2
 ) -> Int[Tensor, "{n_classes} {n_classes}"]:
     """Count every pair of true class (row) and predicted class (column).
 
@@ -31,16 +35,13 @@ def confusion_matrix(
         tensor([[2, 1],
                 [1, 1]])
     """
-    require_int(1, n_classes=n_classes)
-    same_length = truth.ndim == 1 and truth.shape == predicted.shape
-    rule = "truth and predicted must be two vectors of the same length"
-    require(same_length, rule, truth=truth, predicted=predicted)
     _require_labels(n_classes, truth=truth, predicted=predicted)
     pairs = truth.long() * n_classes + predicted.long()
     return torch.bincount(pairs, minlength=n_classes**2).unflatten(0, (n_classes, n_classes))
 
 
-def precision(truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"]) -> float:
+@checked
+def precision(truth: Labels, predicted: Labels) -> float:
     r"""Of all that was called positive, the share that is: $TP / (TP + FP)$.
 
     Args:
@@ -63,7 +64,8 @@ def precision(truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"]) -> flo
     return _ratio(true_positive, true_positive + false_positive)
 
 
-def recall(truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"]) -> float:
+@checked
+def recall(truth: Labels, predicted: Labels) -> float:
     r"""Of all that is positive, the share that was called so: $TP / (TP + FN)$.
 
     Args:
@@ -86,7 +88,8 @@ def recall(truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"]) -> float:
     return _ratio(true_positive, true_positive + false_negative)
 
 
-def f1_score(truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"]) -> float:
+@checked
+def f1_score(truth: Labels, predicted: Labels) -> float:
     r"""The harmonic mean of precision and recall: $2\,TP / (2\,TP + FP + FN)$.
 
     Args:
@@ -110,6 +113,7 @@ def f1_score(truth: Shaped[Tensor, "n"], predicted: Shaped[Tensor, "n"]) -> floa
     return _ratio(2 * true_positive, 2 * true_positive + false_positive + false_negative)
 
 
+@checked(not_empty="n")
 def adjusted_rand_index(truth: Int[Tensor, "n"], predicted: Int[Tensor, "n"]) -> float:
     r"""Whether two ways to group the same points agree: $(R-\mathbb{E}R)/(R_\max-\mathbb{E}R)$.
 
@@ -133,11 +137,8 @@ def adjusted_rand_index(truth: Int[Tensor, "n"], predicted: Int[Tensor, "n"]) ->
         >>> adjusted_rand_index(torch.tensor([0, 0, 1, 1]), torch.tensor([7, 7, 3, 3]))
         1.0
     """
-    same_length = truth.ndim == 1 and truth.shape == predicted.shape and len(truth) > 0
-    rule = "truth and predicted must be two vectors of the same length, at least 1"
-    require(same_length, rule, truth=truth, predicted=predicted)
-    sizes = [torch.unique(groups, return_counts=True, dim=0)[1]
-             for groups in (torch.stack([truth, predicted], dim=1), truth, predicted)]  # fmt: skip
+    groupings = torch.stack([truth, predicted], dim=1), truth, predicted
+    sizes = [torch.unique(groups, return_counts=True, dim=0)[1] for groups in groupings]
     both, first, second = (int((n * (n - 1)).sum()) // 2 for n in sizes)
     pairs = len(truth) * (len(truth) - 1) // 2
     by_chance = first * second / pairs if pairs else 0.0

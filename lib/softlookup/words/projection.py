@@ -1,12 +1,13 @@
 """Linear maps between spaces of vectors: principal components, and the best rotation."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_int, require_points
+from softlookup.checks import Finite, Size, checked, require
+from softlookup.words.embeddings import Points
 
 
 class PrincipalComponents(NamedTuple):
@@ -28,7 +29,8 @@ class PrincipalComponents(NamedTuple):
     shares: Float[Tensor, "k"]
 
 
-def principal_components(x: Float[Tensor, "n d"], k: int) -> PrincipalComponents:
+@checked(not_empty="n d")
+def principal_components(x: Points, k: Size) -> PrincipalComponents:
     r"""The k directions along which the points spread most, from the SVD of $X-\bar x$.
 
     With $X - \bar x = U \Sigma V^\top$, the axes are the first rows of $V^\top$, and axis $i$ has
@@ -54,13 +56,11 @@ def principal_components(x: Float[Tensor, "n d"], k: int) -> PrincipalComponents
         >>> found.axes, found.variances
         (tensor([[0.6000, 0.8000]]), tensor([25.]))
     """
-    require_points(x=x)
     n, d = x.shape
     require(n >= 2, "x must hold at least two points", x=x)
-    require_int(1, k=k)
     require(k <= min(n, d), "k must be at most the smaller of n and d", k=k, n=n, d=d)
     mean = x.mean(dim=0)
-    _, sizes, axes = torch.linalg.svd(x - mean, full_matrices=False)
+    _, sizes, axes = _svd(x - mean)
     largest = axes.gather(1, axes.abs().argmax(dim=1, keepdim=True))
     axes = axes * largest.sign()
     variances = sizes.square() / (n - 1)
@@ -69,7 +69,8 @@ def principal_components(x: Float[Tensor, "n d"], k: int) -> PrincipalComponents
     return PrincipalComponents(mean, axes[:k], variances[:k], shares[:k])
 
 
-def project(x: Float[Tensor, "n d"], components: PrincipalComponents) -> Float[Tensor, "n k"]:
+@checked(not_empty="n d")
+def project(x: Points, components: PrincipalComponents) -> Float[Tensor, "n k"]:
     r"""Coordinates of points along the principal axes: $(X-\bar x)\,V_k$.
 
     Args:
@@ -89,14 +90,12 @@ def project(x: Float[Tensor, "n d"], components: PrincipalComponents) -> Float[T
         >>> project(torch.tensor([[6.0, 8.0]]), found)
         tensor([[5.]])
     """
-    require_points(x=x)
-    fits = x.shape[-1] == components.axes.shape[-1]
-    require(fits, "x must have the dimension of the axes", x=x, axes=components.axes)
     return (x - components.mean) @ components.axes.mT
 
 
+@checked(not_empty="n k")
 def reconstruct(
-    coordinates: Float[Tensor, "n k"], components: PrincipalComponents
+    coordinates: Annotated[Float[Tensor, "n k"], Finite], components: PrincipalComponents
 ) -> Float[Tensor, "n d"]:
     r"""The points that lie at given coordinates of the principal axes: $\bar x + Z V_k^\top$.
 
@@ -119,14 +118,11 @@ def reconstruct(
         tensor([[0., 1.],
                 [5., 1.]])
     """
-    require_points(coordinates=coordinates)
-    rule = "coordinates must have one column per axis"
-    fits = coordinates.shape[-1] == len(components.axes)
-    require(fits, rule, coordinates=coordinates, axes=components.axes)
     return components.mean + coordinates @ components.axes
 
 
-def procrustes(x: Float[Tensor, "n d"], y: Float[Tensor, "n d"]) -> Float[Tensor, "d d"]:
+@checked(not_empty="n d")
+def procrustes(x: Points, y: Points) -> Float[Tensor, "d d"]:
     r"""The orthogonal map that lays x over y best: $R = \arg\min_{R^\top R=I}\|XR-Y\|_F$.
 
     The squared error is a constant minus $2\,\mathrm{tr}(R^\top X^\top Y)$, and with the SVD
@@ -151,7 +147,10 @@ def procrustes(x: Float[Tensor, "n d"], y: Float[Tensor, "n d"]) -> Float[Tensor
         tensor([[0., 1.],
                 [1., 0.]])
     """
-    require_points(x=x, y=y)
-    require(x.shape == y.shape, "x and y must have the same shape: pairs of points", x=x, y=y)
-    left, _, right = torch.linalg.svd(x.mT @ y)
+    left, _, right = _svd(x.mT @ y)
     return left @ right
+
+
+def _svd(x: Tensor) -> tuple[Tensor, ...]:
+    wide = torch.promote_types(x.dtype, torch.float32)  # half precision has no SVD
+    return tuple(part.to(x.dtype) for part in torch.linalg.svd(x.to(wide), full_matrices=False))

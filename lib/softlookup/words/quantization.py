@@ -1,16 +1,19 @@
 """Vectors in one byte a number: round to 255 levels, with a scale for each row."""
 
+from typing import Annotated
+
 import torch
 from jaxtyping import Float, Int8
 from torch import Tensor
 
-from softlookup.checks import require, require_float
+from softlookup.checks import Finite, checked
 
 LEVELS = 127
 
 
+@checked(not_empty="d")
 def quantize(
-    x: Float[Tensor, "*batch d"],
+    x: Annotated[Float[Tensor, "*batch d"], Finite],
 ) -> tuple[Int8[Tensor, "*batch d"], Float[Tensor, "*batch"]]:
     r"""Round each row to whole numbers from -127 to 127: $q_j=\mathrm{round}(x_j/s)$.
 
@@ -34,15 +37,13 @@ def quantize(
         (tensor([[127, -64,   2],
                 [  0,   0,   0]], dtype=torch.int8), tensor([2., 0.]))
     """
-    require_float(x=x)
-    require(x.ndim > 0 and x.shape[-1] > 0, "a row of x must have at least one entry", x=x)
-    require(bool(x.isfinite().all()), "x must hold finite numbers", x=x)
     scales = x.abs().amax(dim=-1) / LEVELS
     divisor = torch.where(scales == 0, 1.0, scales).unsqueeze(-1)
     codes = (x / divisor).round().clamp(-LEVELS, LEVELS)
     return codes.to(torch.int8), scales
 
 
+@checked
 def dequantize(
     codes: Int8[Tensor, "*batch d"], scales: Float[Tensor, "*batch"]
 ) -> Float[Tensor, "*batch d"]:
@@ -64,8 +65,4 @@ def dequantize(
         >>> dequantize(torch.tensor([[127, -64, 2]], dtype=torch.int8), torch.tensor([2.0]))
         tensor([[ 254., -128.,    4.]])
     """
-    require(codes.dtype == torch.int8, "codes must be of type int8", dtype=codes.dtype)
-    require_float(scales=scales)
-    fits = codes.ndim > 0 and codes.shape[:-1] == scales.shape
-    require(fits, "scales must hold one number for each row of codes", codes=codes, scales=scales)
     return codes * scales.unsqueeze(-1)

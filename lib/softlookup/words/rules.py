@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 
-from softlookup.checks import require, require_text, require_tokens
+from softlookup.checks import checked, require
 
 MEDICINES = ("acetylcysteine", "apixaban", "ozempic", "sildenafil", "tadalafil", "viagra")
 """The names that the first rule looks for, in lower case."""
@@ -20,6 +20,7 @@ MONEY = (
 """The pattern of the third rule, for ``re.search``; case is ignored."""
 
 
+@checked
 def medicine_pattern(medicines: Sequence[str] = MEDICINES) -> str:
     r"""A regular expression for any of some names, as whole words.
 
@@ -38,14 +39,14 @@ def medicine_pattern(medicines: Sequence[str] = MEDICINES) -> str:
         >>> medicine_pattern(["viagra", "apixaban"])
         '(?<!\\w)(?:apixaban|viagra)(?!\\w)'
     """
-    require_tokens(medicines=medicines)
-    named = all(isinstance(name, str) and any(map(str.isalpha, name)) for name in medicines)
+    named = all(any(map(str.isalpha, name)) for name in medicines)
     rule = "medicines must be names, each with a letter in it"
     require(named and len(medicines) > 0, rule, medicines=medicines)
     longest_first = sorted(medicines, key=len, reverse=True)
     return rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)"
 
 
+@checked
 def medicine_spans(text: str, medicines: Sequence[str] = MEDICINES) -> list[tuple[int, int]]:
     """Where a text names a medicine: whole words, in small letters or capitals.
 
@@ -68,6 +69,7 @@ def medicine_spans(text: str, medicines: Sequence[str] = MEDICINES) -> list[tupl
     return _spans(medicine_pattern(medicines), text)
 
 
+@checked
 def capital_share(text: str) -> float:
     """Of the letters of a text, the share that are capitals.
 
@@ -86,11 +88,11 @@ def capital_share(text: str) -> float:
         >>> capital_share("BUY it 4 me!"), capital_share("12345")
         (0.42857142857142855, 0.0)
     """
-    require_text(text=text)
     letters = [character for character in text if character.isalpha()]
     return sum(letter.isupper() for letter in letters) / len(letters) if letters else 0.0
 
 
+@checked
 def capital_spans(text: str) -> list[tuple[int, int]]:
     """Where a text shouts: its runs of capitals, if more than half of its letters are capitals.
 
@@ -116,6 +118,7 @@ def capital_spans(text: str) -> list[tuple[int, int]]:
     return [(run[0], run[-1] + 1) for run in places]
 
 
+@checked
 def money_spans(text: str) -> list[tuple[int, int]]:
     """Where a text promises money: "make", an amount, "every" or its like, and a period of time.
 
@@ -139,6 +142,7 @@ def money_spans(text: str) -> list[tuple[int, int]]:
     return _spans(MONEY, text)
 
 
+@checked
 def rule_spans(text: str) -> dict[str, list[tuple[int, int]]]:
     """What each of the three rules finds in a text; a rule that finds nothing does not fire.
 
@@ -164,6 +168,7 @@ def rule_spans(text: str) -> dict[str, list[tuple[int, int]]]:
     }
 
 
+@checked
 def rule_filter(text: str) -> bool:
     """Whether a message is spam by the rules: it is if at least one of the three fires.
 
@@ -186,5 +191,4 @@ def rule_filter(text: str) -> bool:
 
 
 def _spans(pattern: str, text: str) -> list[tuple[int, int]]:
-    require_text(text=text)
     return [match.span() for match in re.finditer(pattern, text, re.IGNORECASE)]

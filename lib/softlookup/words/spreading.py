@@ -1,13 +1,20 @@
 """Labels that spread: a few known ones, and a graph that ties similar points together."""
 
+from typing import Annotated
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_counts, require_float
+from softlookup.checks import Positive, Range, checked, require
+from softlookup.words.embeddings import Points, similarity
+
+MOST_CLASSES = 10**6
+"""More than any task has; a label beyond is a slip."""
 
 
-def similarity_graph(x: Float[Tensor, "n d"], *, width: float) -> Float[Tensor, "n n"]:
+@checked(not_empty="n d")
+def similarity_graph(x: Points, *, width: Positive) -> Float[Tensor, "n n"]:
     r"""How strongly two points are tied: $w_{ij}=e^{-\|x_i-x_j\|^2/(2\,\text{width}^2)}$.
 
     Args:
@@ -27,18 +34,17 @@ def similarity_graph(x: Float[Tensor, "n d"], *, width: float) -> Float[Tensor, 
         tensor([[0.0000, 0.6065],
                 [0.6065, 0.0000]])
     """
-    require_float(x=x)
-    is_matrix = x.ndim == 2 and x.numel() > 0
-    require(is_matrix, "x must be a matrix with one point a row", x=x)
-    require(bool(x.isfinite().all()), "x must hold finite numbers", x=x)
-    require(0 < width < torch.inf, "width must be positive and finite", width=width)
-    distances = torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist")
+    distances = -similarity(x, x, measure="euclidean")
     weights = torch.exp(-(distances / width).square() / 2)
     return weights.fill_diagonal_(0.0)
 
 
+@checked(not_empty="n")
 def label_spreading(
-    graph: Float[Tensor, "n n"], labels: Int[Tensor, "n"], *, alpha: float = 0.9
+    graph: Annotated[Float[Tensor, "n n"], Range(0)],
+    labels: Annotated[Int[Tensor, "n"], Range(-1, MOST_CLASSES)],
+    *,
+    alpha: Annotated[float, Range(0, 1, above=True, below=True)] = 0.9,
 ) -> Float[Tensor, "n classes"]:
     r"""Let few known labels spread along the ties of a graph to all other points.
 
@@ -70,28 +76,22 @@ def label_spreading(
                 [1.],
                 [1.]])
     """
-    _require_graph(graph, labels)
-    require(0 < alpha < 1, "alpha must be above 0 and below 1", alpha=alpha)
-    ties = graph * (1 - torch.eye(len(graph), dtype=graph.dtype, device=graph.device))
+    _require_symmetric(graph)
+    require(labels.max() >= 0, "at least one label must be known", labels=labels.tolist()[:3])
+    identity = torch.eye(len(graph), dtype=graph.dtype, device=graph.device)
+    ties = graph * (1 - identity)
     degree = ties.sum(dim=1)
     root = torch.where(degree == 0, 0.0, degree.clamp(min=torch.finfo(graph.dtype).tiny).rsqrt())
     spread = root.unsqueeze(1) * ties * root
     classes = torch.arange(int(labels.max()) + 1, device=graph.device)
     known = (labels.unsqueeze(1) == classes).to(graph.dtype)
-    identity = torch.eye(len(graph), dtype=graph.dtype, device=graph.device)
-    mass = torch.linalg.solve(identity - alpha * spread, (1 - alpha) * known).clamp(min=0)
+    wide = torch.promote_types(graph.dtype, torch.float32)  # half precision has no solver
+    system, start = (identity - alpha * spread).to(wide), ((1 - alpha) * known).to(wide)
+    mass = torch.linalg.solve(system, start).clamp(min=0).to(graph.dtype)
     total = mass.sum(dim=1, keepdim=True)
     return mass / torch.where(total == 0, 1.0, total)
 
 
-def _require_graph(graph: Tensor, labels: Tensor) -> None:
-    require_float(graph=graph)
-    n = len(labels)
-    require(n > 0 and graph.shape == (n, n), "graph must be square, with one row for each label",
-            graph=graph, labels=labels)  # fmt: skip
-    require_counts(**{"the ties of graph": graph})
+def _require_symmetric(graph: Tensor) -> None:
     gap = (graph - graph.mT).abs().max().item()
     require(gap <= 1e-5 * graph.max().item(), "graph must be symmetric", largest_difference=gap)
-    smallest, largest = labels.min().item(), labels.max().item()
-    require(smallest >= -1, "labels must be -1 (unknown), 0 or above", smallest=smallest)
-    require(largest >= 0, "at least one label must be known", labels=labels.tolist()[:3])

@@ -1,19 +1,20 @@
 """One label a token: spans and their BIO tags, window features, scores, and labels that clash."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from softlookup.checks import require, require_choice, require_float, require_int, require_tokens
+from softlookup.checks import Count, checked, require
 
-Span = tuple[int, int, str]
+Span = tuple[Count, Count, str]
 """A slice of tokens and its label: (start, end, label), the end not included."""
 
-STRAY = ("refuse", "begin", "drop")
+Stray = Literal["refuse", "begin", "drop"]
+STRAY = get_args(Stray)
 """What ``bio_to_spans`` can do with an I- tag that continues nothing."""
 
 
@@ -28,7 +29,8 @@ class SpanScores(NamedTuple):
     f1: float
 
 
-def spans_to_bio(spans: Sequence[Span], n_tokens: int) -> list[str]:
+@checked
+def spans_to_bio(spans: Sequence[Span], n_tokens: Count) -> list[str]:
     """One tag a token: B-label where a span begins, I-label inside it, O outside all spans.
 
     Args:
@@ -49,18 +51,17 @@ def spans_to_bio(spans: Sequence[Span], n_tokens: int) -> list[str]:
         >>> spans_to_bio([(1, 3, "PERSON")], 4)
         ['O', 'B-PERSON', 'I-PERSON', 'O']
     """
-    require_int(0, n_tokens=n_tokens)
     tags = ["O"] * n_tokens
     for span in spans:
-        start, end, label = _checked_span(span)
-        require(end <= n_tokens, "span must end within the text", span=span, n_tokens=n_tokens)
+        start, end, label = _within(n_tokens, span)
         free = all(tag == "O" for tag in tags[start:end])
         require(free, "a token can have one tag, so spans must not overlap", span=span)
         tags[start:end] = [f"B-{label}", *[f"I-{label}"] * (end - start - 1)]
     return tags
 
 
-def bio_to_spans(tags: Sequence[str], *, stray: str = "refuse") -> list[Span]:
+@checked
+def bio_to_spans(tags: Sequence[str], *, stray: Stray = "refuse") -> list[Span]:
     """The spans that BIO tags spell out.
 
     A span begins at a B- tag. It goes on while I- tags *of the same label* follow, and ends before
@@ -87,8 +88,6 @@ def bio_to_spans(tags: Sequence[str], *, stray: str = "refuse") -> list[Span]:
         >>> bio_to_spans(["O", "I-ORG", "I-ORG"], stray="begin")
         [(1, 3, 'ORG')]
     """
-    require_tokens(tags=tags)
-    require_choice(STRAY, stray=stray)
     spans: list[Span] = []
     goes_on = None  # the label of the span that the token before belongs to
     for i, tag in enumerate(tags):
@@ -105,7 +104,8 @@ def bio_to_spans(tags: Sequence[str], *, stray: str = "refuse") -> list[Span]:
     return spans
 
 
-def window_features(vectors: Float[Tensor, "n d"], width: int) -> Float[Tensor, "n wide"]:
+@checked
+def window_features(vectors: Float[Tensor, "n d"], width: Count) -> Float[Tensor, "n wide"]:
     """Each token's vector with those of its neighbours, side by side; zeros beyond the edges.
 
     Args:
@@ -129,13 +129,11 @@ def window_features(vectors: Float[Tensor, "n d"], width: int) -> Float[Tensor, 
                 [1., 2., 3.],
                 [2., 3., 0.]])
     """
-    require(vectors.ndim == 2, "vectors must be a matrix, one row a token", vectors=vectors)
-    require_float(vectors=vectors)
-    require_int(0, width=width)
     padded = F.pad(vectors, (0, 0, width, width))
     return torch.cat([padded[k : k + len(vectors)] for k in range(2 * width + 1)], dim=1)
 
 
+@checked
 def span_scores(truth: Sequence[Sequence[Span]], predicted: Sequence[Sequence[Span]]) -> SpanScores:
     """How many spans are found, with both edges and the label exactly right.
 
@@ -164,6 +162,7 @@ def span_scores(truth: Sequence[Sequence[Span]], predicted: Sequence[Sequence[Sp
     return _scores(hits, sum(map(len, predicted)), sum(map(len, truth)))
 
 
+@checked
 def token_scores(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> SpanScores:
     """How many tokens with a tag other than O get exactly that tag.
 
@@ -188,7 +187,6 @@ def token_scores(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[st
     _require_pairs(truth, predicted)
     pairs = []
     for wanted, found in zip(truth, predicted, strict=True):
-        require_tokens(truth=wanted, predicted=found)
         same = len(wanted) == len(found)
         rule = "a text must have as many tags on both sides"
         require(same, rule, truth=len(wanted), predicted=len(found))
@@ -200,6 +198,7 @@ def token_scores(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[st
     return _scores(hits, sum(f != "O" for _, f in pairs), sum(w != "O" for w, _ in pairs))
 
 
+@checked
 def conflicting_labels(tokens: Sequence[str], spans: Sequence[Span]) -> dict[str, list[str]]:
     """Names that one text labels in two ways, a surname alone being the same as the full name.
 
@@ -223,12 +222,9 @@ def conflicting_labels(tokens: Sequence[str], spans: Sequence[Span]) -> dict[str
         >>> conflicting_labels(["Ada", "Low", "met", "Low"], [(0, 2, "PERSON"), (3, 4, "PLACE")])
         {'Low': ['PERSON', 'PLACE']}
     """
-    require_tokens(tokens=tokens)
     names = []
-    for span in sorted(map(_checked_span, spans)):
-        start, end, label = span
-        inside = end <= len(tokens)
-        require(inside, "span must end within the text", span=span, n_tokens=len(tokens))
+    for span in sorted(spans):
+        start, end, label = _within(len(tokens), span)
         names.append((tuple(tokens[start:end]), label))
     found = {}
     for name, _ in names:
@@ -239,21 +235,23 @@ def conflicting_labels(tokens: Sequence[str], spans: Sequence[Span]) -> dict[str
 
 
 def _parts(tag: str, i: int) -> tuple[str, str]:
-    prefix, dash, label = tag.partition("-") if isinstance(tag, str) else ("", "", "")
+    prefix, dash, label = tag.partition("-")
     fits = tag == "O" or (prefix in ("B", "I") and dash == "-" and bool(label.strip()))
     require(fits, "a tag must be O, or B- or I- and a label", **{f"tags[{i}]": tag})
     return prefix, label
 
 
 def _checked_span(span: Span) -> Span:
-    whole = isinstance(span, tuple | list) and len(span) == 3
-    require(whole, "a span must be (start, end, label)", span=span)
     start, end, label = span
-    require_int(0, start=start, end=end)
     require(start < end, "a span must hold at least one token: start < end", span=span)
-    named = isinstance(label, str) and bool(label.strip())
-    require(named, "a label must be a text that is not blank", span=span)
-    return start, end, label
+    require(bool(label.strip()), "a label must be a text that is not blank", span=span)
+    return span
+
+
+def _within(n_tokens: int, span: Span) -> Span:
+    _checked_span(span)
+    require(span[1] <= n_tokens, "span must end within the text", span=span, n_tokens=n_tokens)
+    return span
 
 
 def _span_set(spans: Sequence[Span]) -> set[Span]:

@@ -1,22 +1,16 @@
 """From a text to its atoms: word tokens, spans, n-grams, and a vocabulary that numbers them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import regex
 
-from softlookup.checks import (
-    require,
-    require_distinct,
-    require_int,
-    require_known_ids,
-    require_text,
-    require_tokens,
-)
+from softlookup.checks import Size, checked, require, require_distinct, require_known_ids
 
 # Letters, marks, digits, underscores; an apostrophe between two of them holds a word together.
 WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}\p{M}\p{N}_]+)*")
 
 
+@checked
 def word_tokens(text: str, *, lowercase: bool = True) -> list[str]:
     """The words of a text, in order; punctuation and white space fall away.
 
@@ -36,11 +30,11 @@ def word_tokens(text: str, *, lowercase: bool = True) -> list[str]:
         >>> word_tokens("This isn't a sentence.")
         ['this', "isn't", 'a', 'sentence']
     """
-    require_text(text=text)
     words = WORD.findall(text)
     return [word.lower() for word in words] if lowercase else words
 
 
+@checked
 def token_offsets(text: str) -> list[tuple[int, int]]:
     """Where each word token stands in the text: ``text[start:end]`` is the token.
 
@@ -59,11 +53,11 @@ def token_offsets(text: str) -> list[tuple[int, int]]:
         >>> token_offsets("Not yet!")
         [(0, 3), (4, 7)]
     """
-    require_text(text=text)
     return [match.span() for match in WORD.finditer(text)]
 
 
-def span_to_offsets(span: tuple[int, int], offsets: list[tuple[int, int]]) -> tuple[int, int]:
+@checked
+def span_to_offsets(span: tuple[int, int], offsets: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """The characters that a span of tokens covers, from its first token to its last.
 
     Args:
@@ -88,8 +82,9 @@ def span_to_offsets(span: tuple[int, int], offsets: list[tuple[int, int]]) -> tu
     return offsets[start][0], offsets[end - 1][1]
 
 
+@checked
 def offsets_to_span(
-    character_span: tuple[int, int], offsets: list[tuple[int, int]]
+    character_span: tuple[int, int], offsets: Sequence[tuple[int, int]]
 ) -> tuple[int, int]:
     """The span of all tokens that a slice of characters touches.
 
@@ -117,7 +112,8 @@ def offsets_to_span(
     return touched[0], touched[-1] + 1
 
 
-def ngrams(tokens: list[str], n: int) -> list[str]:
+@checked
+def ngrams(tokens: Sequence[str], n: Size) -> list[str]:
     """Every run of ``n`` neighbouring tokens, joined by one space.
 
     Args:
@@ -136,11 +132,10 @@ def ngrams(tokens: list[str], n: int) -> list[str]:
         >>> ngrams(["this", "is", "a", "sentence"], 2)
         ['this is', 'is a', 'a sentence']
     """
-    require_tokens(tokens=tokens)
-    require_int(1, n=n)
     return [" ".join(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
 
 
+@checked
 class Vocabulary:
     """Numbers for tokens and back: token to id is a one-to-one map.
 
@@ -163,7 +158,6 @@ class Vocabulary:
     """
 
     def __init__(self, tokens: Iterable[str], *, unknown: str | None = "<unk>") -> None:
-        require_tokens(tokens=tokens)
         self.unknown = unknown
         self._tokens = [*([] if unknown is None else [unknown]), *tokens]
         require_distinct(tokens=self._tokens)
@@ -174,7 +168,7 @@ class Vocabulary:
         """All tokens, each at the place of its id, the unknown token included."""
         return list(self._tokens)
 
-    def encode(self, tokens: list[str]) -> list[int]:
+    def encode(self, tokens: Sequence[str]) -> list[int]:
         """The id of each token.
 
         Args:
@@ -190,13 +184,12 @@ class Vocabulary:
             >>> Vocabulary(["a", "b"], unknown=None).encode(["b", "a", "b"])
             [1, 0, 1]
         """
-        require_tokens(tokens=tokens)
         missing = sorted({token for token in tokens if token not in self._ids})
         known = not missing or self.unknown is not None
         require(known, "without an unknown token, every token must be known", missing=missing)
         return [self._ids.get(token, 0) for token in tokens]
 
-    def decode(self, ids: list[int]) -> list[str]:
+    def decode(self, ids: Sequence[int]) -> list[str]:
         """The token of each id.
 
         Args:
