@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.attention import MultiHeadAttention
+from softlookup.attention import GroupedQueryAttention
 from softlookup.checks import require
 from softlookup.language_models import beam_search, greedy
 from softlookup.models import Transformer
@@ -137,7 +137,7 @@ def _cross_weights(
     with ExitStack() as afterwards:
         hook = attention.weights.register_forward_hook(lambda *call: seen.append(call[-1]))
         afterwards.callback(hook.remove)
-        if isinstance(attention, MultiHeadAttention):  # take the path that can be looked into
+        if isinstance(attention, GroupedQueryAttention):  # take the path that can be looked into
             afterwards.callback(setattr, attention, "fused", attention.fused)
             attention.fused = False
         run()
