@@ -28,6 +28,7 @@ KINDS = {
     "grouped": replace(SMALL, n_kv_heads=2, norm="rms", d_ff=None),
     "window": replace(SMALL, window=3, n_sinks=1, gated=True, activation="silu"),
     "today": GPTConfig.modern(13, 11, 12, 6, 3),
+    "quick": GPTConfig.quick(13, 11, 12, 6, 3),
 }
 kinds = pytest.mark.parametrize("kind", list(KINDS))
 
@@ -253,6 +254,25 @@ def test_where_the_weights_start():
             assert parameter.eq(0.0 if name.endswith("bias") else 1.0).all(), name
 
 
+@pytest.mark.parametrize("gated", [False, True])
+def test_with_zero_writes_each_block_begins_as_the_identity(ids, gated):
+    """What leaves the last block is what entered the first; one step, and it is not."""
+    torch.manual_seed(3)
+    model = built(zero_writes=True, tie=False, gated=gated)
+    torch.manual_seed(3)
+    usual = built(tie=False, gated=gated)
+    for (name, weight), other in zip(model.named_parameters(), usual.parameters(), strict=True):
+        if name.endswith(("W_O.weight", "W_2.weight")):
+            assert weight.eq(0.0).all(), name
+        else:  # the others start as ever
+            assert_close(weight, other, rtol=0, atol=0, msg=name)
+    for taken in (False, True):
+        with capture(model, "rows", "blocks.2.feed_forward.stream") as seen:
+            loss_of(model, ids).backward()
+        assert seen["rows"].equal(seen["blocks.2.feed_forward.stream"]) != taken
+        torch.optim.SGD(model.parameters(), lr=0.1).step()
+
+
 @pytest.mark.parametrize("options", [{}, {"tie": False}, {"norm_first": False}])
 @pytest.mark.parametrize("modern", [True, False])
 def test_loss_at_the_start(generator, options, modern):
@@ -363,6 +383,9 @@ def test_configs_by_name():
     assert gpt1.activation == gpt2.activation == "gelu_tanh"
     modern = GPTConfig.modern(13, 11, 128, 4, 2)
     assert (modern.d_inner, modern.positions, modern.norm, modern.bias) == (344, "rotary", "rms", 0)
+    quick = GPTConfig.quick(13, 11, 128, 4, 2)
+    assert replace(quick, window=None, n_kv_heads=None, tie=True) == modern
+    assert (quick.window, quick.kv_heads, quick.tie) == (4, 1, False)
     with pytest.raises(ValueError, match=r"size must be one of 'small', .*; got size='huge'"):
         GPTConfig.gpt2("huge")
 
@@ -390,6 +413,7 @@ def test_sizes_are_checked(name):
         ({"n_sinks": -1}, "n_sinks must be an integer of at least 0; got n_sinks=-1"),
         ({"norm": "batch"}, "norm must be one of 'layer', 'rms'; got norm='batch'"),
         ({"activation": "swish"}, "activation must be one of .*; got activation='swish'"),
+        ({"zero_writes": 1}, "zero_writes must be True or False; got zero_writes=1"),
         ({"dropout": 1.0}, "dropout must be at least 0 and less than 1; got dropout=1"),
         ({"eps": 0.0}, r"eps must be positive and finite; got eps=0\.0"),
     ],
