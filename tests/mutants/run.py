@@ -128,7 +128,6 @@ class Trial:
         self.sources = {mutant.file: (ROOT / mutant.file).read_bytes() for mutant in mutants}
         self.killers: dict[int, str] = {}
         self.lives: dict[int, str] = {}
-        self.held = {}
         self.begun = time.perf_counter()
 
     def run(self, slots: list[Slot]) -> None:
@@ -149,10 +148,8 @@ class Trial:
 
     def start(self, slot: Slot, task: tuple) -> int:
         k, tests, _ = task
-        if slot not in self.held:
-            mutant = self.mutants[k]
-            self.held[slot] = slot.holding(mutant.file, mutant.planted(self.sources[mutant.file]))
-            self.held[slot].__enter__()
+        mutant = self.mutants[k]
+        slot.plant(mutant.file, mutant.planted(self.sources[mutant.file]))
         files = list(dict.fromkeys(test.split("::")[0] for test in tests))
         return slot.start(files, Chosen(tests, [self.known.seconds(test) for test in tests]))
 
@@ -160,7 +157,6 @@ class Trial:
         k, _, others = task
         if result.status == PASSED and others:
             return k, others, []
-        self.held.pop(slot).__exit__(None, None, None)
         if result.status in (PASSED, NONE_CHOSEN):
             self.ended(k, None, "all tests pass")
         elif result.status in (FAILED, BROKEN) or result.status == -signal.SIGSEGV:

@@ -17,7 +17,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
 from typing import NamedTuple
@@ -80,24 +80,23 @@ class Slot:
         self.folder, self.library = folder, folder / "lib"
         shutil.copytree(ROOT / "lib", self.library, ignore=shutil.ignore_patterns("__pycache__"))
         compileall.compile_dir(self.library, quiet=1)
+        self.sound: dict[Path, tuple[bytes, tuple[int, int]]] = {}
 
-    @contextmanager
-    def holding(self, file: str, text: bytes):
-        """While it lasts, one file of the copy has another text."""
+    def plant(self, file: str, text: bytes) -> None:
+        """Give one file of the copy another text; the one changed before is sound again."""
+        for path, (sound, times) in self.sound.items():
+            path.write_bytes(sound)
+            os.utime(path, ns=times)  # what is compiled is known by it
         path = self.folder / file
-        sound, times = path.read_bytes(), path.stat()
         compiled = Path(cache_from_source(str(path)))
-        kept = compiled.read_bytes() if compiled.exists() else None
+        files = [one for one in (path, compiled) if one.exists()]
+        stats = [one.stat() for one in files]
+        self.sound = {
+            one: (one.read_bytes(), (stat.st_atime_ns, stat.st_mtime_ns))
+            for one, stat in zip(files, stats, strict=True)
+        }
         compiled.unlink(missing_ok=True)
         path.write_bytes(text)
-        try:
-            yield
-        finally:
-            path.write_bytes(sound)
-            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-            compiled.unlink(missing_ok=True)
-            if kept is not None:
-                compiled.write_bytes(kept)
 
     def start(self, files: list[str], plugin: object | None, *options: str) -> int:
         """Fork a process that runs the tests of some files with a plugin; its number."""
