@@ -33,8 +33,6 @@ from softlookup.words import Vocabulary
 
 CONTEXT, D_MODEL, N_HEADS, N_LAYERS = 64, 128, 4, 4
 SEEDS = (1, 2, 3)
-GOAL = 15
-"""Ours may take a fifteenth of the seconds of 2019."""
 RECIPE_HEADS = ["recipe", "steps", "characters read", "loss, nats a character", "share of the time"]
 LEDGER_HEADS = ["ours, but", "loss, nats a character", "it bought, nats", "time, to ours"]
 
