@@ -46,7 +46,7 @@ MODELS = {
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("attention_atlas_maths.js")
+    return functions_of("figures/attention_atlas/maths.js")
 
 
 @pytest.fixture

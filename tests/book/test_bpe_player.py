@@ -14,7 +14,7 @@ from site_checks import axe_faults, scroll_faults
 
 from softlookup.data import messages
 from softlookup.show import BpePlayer
-from softlookup.show.bpe_player import _EXAMPLES, SENTENCE
+from softlookup.show.figures.bpe_player import _EXAMPLES, SENTENCE
 from softlookup.tokenization import (
     GPT4_PATTERN,
     BytePairTokenizer,
@@ -58,7 +58,7 @@ def merges():
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("bpe_player_maths.js")
+    return functions_of("figures/bpe_player/maths.js")
 
 
 @pytest.fixture

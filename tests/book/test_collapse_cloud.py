@@ -46,7 +46,7 @@ def streams(norm, feed_forward, skip):
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("collapse_cloud_maths.js")
+    return functions_of("figures/collapse_cloud/maths.js")
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def expected(n, d):
 
 @pytest.fixture(scope="module")
 def maths(functions_of):
-    return functions_of("cost_sliders_maths.js")
+    return functions_of("figures/cost_sliders/maths.js")
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ OWN = library(MODEL)
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("decoder_steps_maths.js")
+    return functions_of("figures/decoder_steps/maths.js")
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ ALL, COMBINATIONS = (True,) * 3, list(itertools.product([True, False], repeat=3)
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("head_mixer_maths.js")
+    return functions_of("figures/head_mixer/maths.js")
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def by_library(kernel, query, points, width=1.0, W=IDENTITY):
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("kernel_playground_maths.js")
+    return functions_of("figures/kernel_playground/maths.js")
 
 
 @pytest.fixture

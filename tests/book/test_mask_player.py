@@ -20,7 +20,7 @@ KINDS = ("free", "hidden", "replaced", "kept")
 
 @pytest.fixture(scope="module")
 def maths(functions_of):
-    return functions_of("mask_player_maths.js")
+    return functions_of("figures/mask_player/maths.js", "kit/maths.js")
 
 
 @pytest.fixture

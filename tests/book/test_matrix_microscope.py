@@ -108,7 +108,7 @@ def switch(page, text: str):
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("matrix_microscope_maths.js")
+    return functions_of("figures/matrix_microscope/maths.js")
 
 
 def test_attention_equals_the_library_to_1e_12(maths, generator):

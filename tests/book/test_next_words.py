@@ -9,7 +9,7 @@ from site_checks import axe_faults, scroll_faults
 
 from softlookup.language_model import known_words
 from softlookup.neural_lm import FeedForwardLM, RecurrentLM, train_lm
-from softlookup.show.next_words import NextWords, counting_models
+from softlookup.show.figures.next_words import NextWords, counting_models
 
 TEXTS = ["the cat sat on the mat", "the dog sat on the mat", "a cat sat on the rug", "", "the dog"]
 TEXTS = [text.split() for text in TEXTS] + [["<b>x</b>", "barks"]]
@@ -41,7 +41,7 @@ def open_figure(open_figures, networks):
 @pytest.fixture
 def maths(functions_of):
     """Runs JavaScript that may use the figure's functions."""
-    return functions_of("next_words_maths.js")
+    return functions_of("figures/next_words/maths.js", "kit/maths.js")
 
 
 def expected(networks, prefix):

@@ -11,7 +11,7 @@ from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.show import ParameterCalculator
-from softlookup.show.parameter_calculator import PRINTED_MILLIONS
+from softlookup.show.figures.parameter_calculator import PRINTED_MILLIONS
 from softlookup.transformer import Transformer, TransformerConfig, parameter_counts
 
 BASE = {"N": 6, "d": 512, "dff": 2048, "vocab": 37_000, "tie": "all", "biases": False,
@@ -55,7 +55,7 @@ def parts_of(config):
 
 @pytest.fixture(scope="module")
 def maths(functions_of):
-    return functions_of("parameter_calculator_maths.js")
+    return functions_of("figures/parameter_calculator/maths.js")
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ PRINTED = {
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figures' own arithmetic in the browser."""
-    return functions_of("positions_maths.js")
+    return functions_of("figures/rotation_dial/maths.js", "figures/sinusoid_explorer/maths.js")
 
 
 @pytest.fixture

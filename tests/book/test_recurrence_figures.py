@@ -67,7 +67,7 @@ def radius_one(W):
 
 @pytest.fixture(scope="module")
 def maths(functions_of):
-    return functions_of("recurrence_maths.js")
+    return functions_of("figures/rnn_stepper/maths.js", "figures/spectral_sliders/maths.js")
 
 
 @pytest.mark.parametrize("tanh", [True, False])

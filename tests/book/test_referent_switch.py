@@ -43,7 +43,7 @@ MASKS = {"both": None, "causal": causal_mask(7)}
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("referent_switch_maths.js")
+    return functions_of("figures/referent_switch/maths.js")
 
 
 @pytest.fixture

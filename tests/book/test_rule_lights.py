@@ -18,7 +18,7 @@ from softlookup.data import messages, split
 from softlookup.metrics import f1_score, precision, recall
 from softlookup.rules import MONEY, capital_share, medicine_pattern, rule_spans
 from softlookup.show import RuleLights
-from softlookup.show.rule_lights import _EXAMPLES, _START, PRINTED_MEDICINES, PRINTED_MONEY
+from softlookup.show.figures.rule_lights import _EXAMPLES, _START, PRINTED_MEDICINES, PRINTED_MONEY
 
 PATTERNS = {
     "repaired": {"medicine": medicine_pattern(), "money": MONEY},
@@ -110,7 +110,7 @@ RULE_SPANS = """return data.texts.map((text) => {
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("rule_lights_maths.js")
+    return functions_of("figures/rule_lights/maths.js")
 
 
 def assert_same(maths, texts, settings):

@@ -20,7 +20,7 @@ KS = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, None]
 
 @pytest.fixture(scope="module")
 def maths(functions_of):
-    return functions_of("sampling_filters_maths.js")
+    return functions_of("figures/sampling_filters/maths.js", "kit/maths.js")
 
 
 @pytest.fixture

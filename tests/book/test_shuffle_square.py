@@ -42,14 +42,14 @@ def expected(order, *, causal, coded, x=X):
 
 @pytest.fixture(scope="module")
 def maths(functions_of):
-    return functions_of("shuffle_square_maths.js")
+    return functions_of("figures/shuffle_square/maths.js")
 
 
 @pytest.fixture
 def open_figure(open_figures):
     def open_page(words=WORDS, x=X, positions=CODES, order=None, **options):
         figure = ShuffleSquare(words, x, W_Q, W_K, W_V, positions=positions, order=order)
-        return open_figures(figure, ready=".ss-square", **options)
+        return open_figures(figure, ready=".sq-square", **options)
 
     return open_page
 
@@ -59,7 +59,7 @@ def choose(page, name, text):
 
 
 def order_of(page):
-    return [WORDS.index(word) for word in page.locator(".ss-word").all_inner_texts()]
+    return [WORDS.index(word) for word in page.locator(".sq-word").all_inner_texts()]
 
 
 def number(text):
@@ -80,11 +80,11 @@ def assert_shows(page, *, causal=False, coded=False):
             cells = table.locator(f"td.ss-{kind}")
             shown = torch.tensor([number(text) for text in cells.all_inner_texts()]).double()
             assert (shown - pair[k].flatten()).abs().max() <= 0.5e-2 + 1e-9
-            marks = cells.evaluate_all("(all) => all.map((c) => c.classList.contains('ss-off'))")
+            marks = cells.evaluate_all("(all) => all.map((c) => c.classList.contains('sq-off'))")
             gap = (pair[k] - results[other.get(name, name)][k]).abs().flatten()
             assert marks == (gap >= 0.005).tolist()
     gap = (results["shuffled"][1] - results["moved"][1]).abs().max().item()
-    said, sign = page.inner_text(".ss-verdict"), page.inner_text(".ss-sign")
+    said, sign = page.inner_text(".sq-verdict"), page.inner_text(".sq-sign")
     if order == [0, 1, 2, 3]:
         assert said.startswith("The order is the sentence's own")
         assert sign == "="
@@ -227,25 +227,25 @@ def test_without_codes_there_is_no_switch_for_them(open_figure):
 
 def test_a_difference_too_small_to_print_still_breaks_the_square(open_figures):
     figure = ShuffleSquare(WORDS, X, W_Q, W_K, 1e-5 * W_V)
-    page = open_figures(figure, ready=".ss-square")
+    page = open_figures(figure, ready=".sq-square")
     choose(page, "mask", "only what came before")
     gap = (read(X[[1, 0, 2, 3]], True)[1] - read(X, True)[1][[1, 0, 2, 3]]).abs().max().item()
-    said = page.inner_text(".ss-verdict")
+    said = page.inner_text(".sq-verdict")
     assert said.startswith("The square is broken: largest difference of the outputs")
     shown = said.split("outputs ")[1].split(". ")[0]
     assert number(shown.replace("−", "-")) == pytest.approx(1e-5 * gap, 0.05)
-    assert page.inner_text(".ss-sign") == "≠"
-    assert page.locator("td.ss-out.ss-off").count() == 0
+    assert page.inner_text(".sq-sign") == "≠"
+    assert page.locator("td.sq-out.sq-off").count() == 0
 
 
 def test_two_figures_on_one_page_do_not_mix(open_figures):
     figures = [
         ShuffleSquare(WORDS, X, W_Q, W_K, W_V, name=f"fig-limits-{name}") for name in ("a", "b")
     ]
-    page = open_figures(*figures, ready=".ss-square")
-    second = page.locator(".ss-square").nth(1)
+    page = open_figures(*figures, ready=".sq-square")
+    second = page.locator(".sq-square").nth(1)
     second.locator('input[name="mask"]').nth(1).check(force=True)
-    assert page.locator(".ss-sign").all_inner_texts() == ["=", "≠"]
+    assert page.locator(".sq-sign").all_inner_texts() == ["=", "≠"]
 
 
 @in_each_look
@@ -255,14 +255,14 @@ def test_accessible_and_within_the_page(open_figure, style, width):
     choose(page, "code", "added")
     assert axe_faults(page) == []
     assert scroll_faults(page) == []
-    assert target_faults(page, ".sl-choice, .ss-move, .sl-button") == []
+    assert target_faults(page, ".sl-choice, .sq-move, .sl-button") == []
 
 
 def test_five_words_fit_a_phone_without_scrolling_their_tables(open_figures):
     x, codes = normal(5, (5, 5), (5, 5))
     figure = ShuffleSquare([*WORDS[:2], "love", "you", "truly"], x, W_Q, W_K, W_V, positions=codes)
-    page = open_figures(figure, ready=".ss-square", width=390)
-    over = page.locator(".ss-square .sl-scroll").evaluate_all(
+    page = open_figures(figure, ready=".sq-square", width=390)
+    over = page.locator(".sq-square .sl-scroll").evaluate_all(
         "(all) => all.map((node) => node.scrollWidth - node.clientWidth)"
     )
     assert max(over) <= 0

@@ -47,7 +47,7 @@ def by_library(points):
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("similarity_plane_maths.js")
+    return functions_of("figures/similarity_plane/maths.js")
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def temperature(place):
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("soft_lookup_maths.js")
+    return functions_of("figures/soft_lookup/maths.js")
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from softlookup.counting import (
 )
 from softlookup.ops import cosine_similarity
 from softlookup.show import TfidfBench
-from softlookup.show.tfidf_bench import _EXAMPLES, LECTURE
-from softlookup.show.tfidf_bench_live import bench_html
+from softlookup.show.figures.tfidf_bench import _EXAMPLES, LECTURE
+from softlookup.show.figures.tfidf_bench.live import bench_html
 from softlookup.text import ngrams, word_tokens
 
 BASES = {"10": 10, "e": math.e, "2": 2}
@@ -59,7 +59,7 @@ def open_figure(open_figures):
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("tfidf_bench_maths.js")
+    return functions_of("figures/tfidf_bench/maths.js")
 
 
 def bench_of(page, place=0):

@@ -32,7 +32,7 @@ def tables(generator):
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("word2vec_stepper_maths.js")
+    return functions_of("figures/word2vec_stepper/maths.js")
 
 
 @pytest.fixture
