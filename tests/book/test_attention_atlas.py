@@ -43,6 +43,10 @@ MODELS = {
 }
 
 
+def example():
+    return AttentionAtlas(MODELS)
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""

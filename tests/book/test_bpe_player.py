@@ -49,6 +49,11 @@ WEIRD = {
 LETTERS = "aab  \n\r\t'ſsté😁१٣1२.,¶\x85\u00a0字"
 
 
+def example():
+    merges = BytePairTokenizer.train([message.text for message in messages()], 300).merges
+    return BpePlayer(merges=merges, source="the messages")
+
+
 @pytest.fixture(scope="module")
 def merges():
     """The merges of a tokenizer trained on the book's messages."""

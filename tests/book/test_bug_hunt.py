@@ -19,6 +19,10 @@ PLAIN = {
 OTHER = PLAIN | {"name": "g", "wrong": 1, "right": "y = x", "where": ""}
 
 
+def example():
+    return BugHunt(hunt())
+
+
 @pytest.fixture(scope="module")
 def dozen():
     return hunt()

@@ -43,6 +43,10 @@ def streams(norm, feed_forward, skip):
     return ablated_streams(BLOCKS, X, skip=skip, feed_forward=feed_forward, norm=norm)
 
 
+def example():
+    return CollapseCloud(BLOCKS, X, WORDS)
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""

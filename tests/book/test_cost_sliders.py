@@ -29,6 +29,10 @@ def expected(n, d):
     }
 
 
+def example():
+    return CostSliders()
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     return functions_of("figures/cost_sliders/maths.js")

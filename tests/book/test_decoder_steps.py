@@ -73,6 +73,10 @@ MODEL = translator()
 OWN = library(MODEL)
 
 
+def example():
+    return DecoderSteps(MODEL, SOURCE, TARGET)
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""

@@ -61,6 +61,10 @@ CASE = Case(mask=causal_mask(5))
 ALL, COMBINATIONS = (True,) * 3, list(itertools.product([True, False], repeat=3))
 
 
+def example():
+    return CASE.figure()
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""

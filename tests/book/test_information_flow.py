@@ -27,6 +27,10 @@ def weights():
 ENCODER, CROSS, OWN = weights()
 
 
+def example():
+    return InformationFlow(SOURCE, TARGET, ENCODER, CROSS, OWN)
+
+
 @pytest.fixture
 def open_figure(open_figures):
     def open_page(**options):

@@ -67,6 +67,10 @@ def by_library(kernel, query, points, width=1.0, W=IDENTITY):
     return found[0].tolist(), lookup_weights(found)[0].tolist(), prediction
 
 
+def example():
+    return KernelPlayground()
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""

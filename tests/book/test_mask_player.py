@@ -18,6 +18,10 @@ MASK_ID = len(OTHERS)
 KINDS = ("free", "hidden", "replaced", "kept")
 
 
+def example():
+    return MaskPlayer(TEXT, OTHERS, share=0.6, hidden=0.4)
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     return functions_of("figures/mask_player/maths.js", "kit/maths.js")

@@ -31,6 +31,10 @@ def microscope(**options) -> MatrixMicroscope:
     return MatrixMicroscope(TOKENS, X, W_Q, W_K, W_V, **options)
 
 
+def example():
+    return microscope(causal=True)
+
+
 @pytest.fixture
 def open_figure(open_figures):
     """Opens microscopes in one page, one in its first state if none is given."""

@@ -16,13 +16,21 @@ TEXTS = [text.split() for text in TEXTS] + [["<b>x</b>", "barks"]]
 PREFIXES = [[], ["the"], ["on", "the"], ["the", "cat", "sat"], ["rug", "rug"], ["barks"]]
 
 
-@pytest.fixture(scope="module")
-def networks():
+def untrained():
     torch.manual_seed(3)
-    models = [
+    return [
         FeedForwardLM(known_words(TEXTS), n=4, d_model=3, d_hidden=5).double(),
         RecurrentLM(known_words(TEXTS), d_model=3, d_hidden=5).double(),
     ]
+
+
+def example():
+    return NextWords(TEXTS, *untrained(), ("the", "cat"))
+
+
+@pytest.fixture(scope="module")
+def networks():
+    models = untrained()
     for model in models:
         train_lm(model, TEXTS, generator=torch.Generator().manual_seed(3), n_steps=30)
     return models

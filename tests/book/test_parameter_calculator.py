@@ -53,6 +53,10 @@ def parts_of(config):
     return found
 
 
+def example():
+    return ParameterCalculator()
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     return functions_of("figures/parameter_calculator/maths.js")

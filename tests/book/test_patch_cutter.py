@@ -16,6 +16,10 @@ def image(channels: int = 3, height: int = 12, width: int = 18) -> torch.Tensor:
     return torch.randint(0, 256, (n,), generator=generator).reshape(channels, height, width) / 255
 
 
+def example():
+    return PatchCutter(image(), 6)
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""

@@ -16,14 +16,17 @@ def expected(query):
     return attention_weights(torch.tensor([query]).double(), KEYS)[0]
 
 
+def example(query=(2.0, 0.2)):
+    names = ["what", "how"]
+    return QueryBars(WORDS, KEYS, torch.tensor(query), names=names, reader="learned")
+
+
 @pytest.fixture
 def open_figure(open_figures):
     """Opens one figure, with a query of its own."""
 
     def open_page(query=(2.0, 0.2), **options):
-        names = ["what", "how"]
-        figure = QueryBars(WORDS, KEYS, torch.tensor(query), names=names, reader="learned")
-        return open_figures(figure, ready=".qb-row", **options)
+        return open_figures(example(query), ready=".qb-row", **options)
 
     return open_page
 

@@ -40,6 +40,11 @@ STEPS = random_steps(11)
 MASKS = {"both": None, "causal": causal_mask(7)}
 
 
+def example(x=X, last=LAST, steps=STEPS):
+    endings = dict(zip(ENDINGS, last, strict=True))
+    return ReferentSwitch(WORDS, x, endings, steps, pronoun=IT, referents=(CAT, MAT))
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
@@ -51,9 +56,7 @@ def open_figure(open_figures):
     """Opens a switch with random vectors, so that nothing in it is symmetric."""
 
     def open_page(x=X, last=LAST, steps=STEPS, **options):
-        endings = dict(zip(ENDINGS, last, strict=True))
-        figure = ReferentSwitch(WORDS, x, endings, steps, pronoun=IT, referents=(CAT, MAT))
-        return open_figures(figure, ready=".rs-switch", **options)
+        return open_figures(example(x, last, steps), ready=".rs-switch", **options)
 
     return open_page
 

@@ -107,6 +107,10 @@ RULE_SPANS = """return data.texts.map((text) => {
 })"""
 
 
+def example():
+    return RuleLights("BUY VIAGRA, MAKE $1,000 EVERY DAY " + "W" * 300)
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""

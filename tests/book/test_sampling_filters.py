@@ -18,6 +18,10 @@ SCORES = 2 * torch.randn(3, 23, dtype=torch.float64, generator=torch.Generator()
 KS = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, None]
 
 
+def example():
+    return SamplingFilters(PROMPTS, SCORES, TOKENS)
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     return functions_of("figures/sampling_filters/maths.js", "kit/maths.js")

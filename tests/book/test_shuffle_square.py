@@ -40,6 +40,10 @@ def expected(order, *, causal, coded, x=X):
     }
 
 
+def example():
+    return ShuffleSquare(WORDS, X, W_Q, W_K, W_V, positions=CODES)
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     return functions_of("figures/shuffle_square/maths.js")

@@ -44,6 +44,10 @@ def by_library(points):
     return {**values, "distance": -values["distance"]}
 
 
+def example():
+    return SimilarityPlane(*map(torch.tensor, START))
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""

@@ -55,6 +55,10 @@ def temperature(place):
     return math.inf if place == 100 else place / (100 - place)
 
 
+def example():
+    return SoftLookup()
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""

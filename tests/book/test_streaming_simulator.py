@@ -17,12 +17,20 @@ TEXT = "^hallofrowaves"
 N = len(TEXT)
 
 
-@pytest.fixture(scope="module")
-def head():
+def random_head():
     generator = torch.Generator().manual_seed(18)
     query, key, value = torch.randn(3, N, 5, dtype=torch.float64, generator=generator)
     key[0] = 3 * query.mean(dim=0) + key[0]  # something like a sink
     return 2 * query, key, value
+
+
+@pytest.fixture(scope="module")
+def head():
+    return random_head()
+
+
+def example():
+    return StreamingSimulator(list(TEXT), *random_head(), width=4, n_sinks=1)
 
 
 @pytest.fixture(scope="module")

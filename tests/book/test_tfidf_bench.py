@@ -46,6 +46,10 @@ WEIRD = {
 }
 
 
+def example():
+    return TfidfBench()
+
+
 @pytest.fixture
 def open_figure(open_figures):
     """Opens benches in one page, one in its first state if none is given."""

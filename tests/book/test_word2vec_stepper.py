@@ -23,6 +23,11 @@ DRAWS = torch.tensor([5, 1, 6, 5, 5, 0, 1, 3, 2, 6, 4])
 RATE = 0.5
 
 
+def example():
+    tables = torch.randn(2, M, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    return Word2VecStepper(WORDS, *tables, PAIRS, DRAWS, rate=RATE)
+
+
 @pytest.fixture
 def tables(generator):
     """Two tables of two numbers a word."""

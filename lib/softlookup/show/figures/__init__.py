@@ -9,7 +9,6 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 
-
 def _found(folder: str) -> tuple[str, type]:
     name = folder.title().replace("_", "")
     return name, getattr(import_module(f"{__name__}.{folder}"), name)

@@ -6,8 +6,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from softlookup.checks import require, require_float, require_int
-from softlookup.show.interactive import Interactive
 from softlookup.show.figures.matrix_microscope.live import LARGEST, live_view
+from softlookup.show.interactive import Interactive
 
 _FEWEST, _MOST = 3, 8  # with two tokens, d_k × d_k scores would look like n × n ones
 _ALT = (

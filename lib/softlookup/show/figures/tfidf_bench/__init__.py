@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from softlookup.checks import require, require_choice, require_int
 from softlookup.counting import IDF_VARIANTS, TF_VARIANTS
 from softlookup.data import LECTURE_SENTENCES
-from softlookup.show.interactive import Interactive
 from softlookup.show.figures.tfidf_bench.live import MOST_DOCUMENTS, live_view
+from softlookup.show.interactive import Interactive
 
 LECTURE = LECTURE_SENTENCES
 """The two documents of the lecture's tables."""
