@@ -13,10 +13,7 @@ from softlookup.show.table import format_number, show_table
 from softlookup.show.token_draw import merge_tree, token_rows
 from softlookup.show.word_map import word_map
 
-globals().update(FIGURES)  # a figure is found by its folder, so that only the folder is to add
-
 __all__ = [
-    *FIGURES,
     "Interactive",
     "arrows",
     "bars",
@@ -34,3 +31,6 @@ __all__ = [
     "token_rows",
     "word_map",
 ]
+
+globals().update(FIGURES)  # a figure is found by its folder: nothing else has to know it
+__all__ += FIGURES
