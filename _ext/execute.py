@@ -147,7 +147,7 @@ def _outputs(source: Path, executed: Path) -> nbformat.NotebookNode:
 
 
 def cache_folder() -> Path:
-    """What ``softlookup.data.cache.cache_folder`` says, without loading PyTorch to ask it."""
+    """What ``softlookup.data.downloads.cache_folder`` says, without loading PyTorch to ask it."""
     return Path(os.environ.get("SOFTLOOKUP_DATA") or pooch.os_cache("softlookup"))
 
 

@@ -42,6 +42,11 @@ WIDE = ("refusals", "data", "drawing", "browser", "answers")
 """Kinds of comparison in which the tests of a whole hold its parts as well."""
 
 
+HELPERS = ("data.prose.tenth_out", "exercises.byte_pairs.encode_by_rank",
+           "exercises.byte_pairs.encode_cases", "masks.padding_of", "ops.in_float64")  # fmt: skip
+"""What modules share outside of the packages that teach, and no reader calls."""
+
+
 def folders(peer: str) -> tuple[str, ...]:
     """Where the tests of a comparison stand."""
     return KINDS.get(peer, ("tests/unit/", "tests/parity/", "tests/property/", "tests/gradient/"))
@@ -54,10 +59,37 @@ def public_names() -> dict[str, str]:
     for path in sorted(LIBRARY.rglob("*.py")):
         parts = path.relative_to(LIBRARY).with_suffix("").parts
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            named = isinstance(node, ast.FunctionDef | ast.ClassDef)
-            if named and not node.name.startswith("_"):
-                found[".".join([*parts, node.name])] = ast.get_docstring(node) or ""
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                name, text = ".".join([*parts, node.name]), ast.get_docstring(node) or ""
+                if is_public(name, text):
+                    found[name] = text
     return found
+
+
+def is_public(name: str, text: str) -> bool:
+    """Whether a name is for everybody: in a package that teaches, one handed on or in a chapter."""
+    package, *_, last = name.split(".")
+    if last.startswith("_") or name in HELPERS:
+        return False
+    return package not in teaching() or last in handed_on(package) or "Chapter: " in text
+
+
+@cache
+def teaching() -> frozenset[str]:
+    """The packages of concepts; the others are machinery."""
+    packages = {path.parent.name for path in LIBRARY.glob("*/__init__.py")}
+    return frozenset(packages - {"data", "exercises", "show"})
+
+
+@cache
+def handed_on(package: str) -> frozenset[str]:
+    """The names in the ``__all__`` of a package and of the packages inside of it."""
+    found = set()
+    for path in (LIBRARY / package).rglob("__init__.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                found |= set(ast.literal_eval(node.value))
+    return frozenset(found)
 
 
 def public_things() -> dict[str, object]:

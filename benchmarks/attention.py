@@ -13,14 +13,14 @@ from timing import ratio, seconds
 from torch import Tensor, nn
 from torch.testing import assert_close
 
-from softlookup.cost import (
+from softlookup.attention import (
+    MultiHeadAttention,
     attention_multiplications,
     peak_memory,
     projection_multiplications,
     weights_bytes,
 )
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention
 
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
 WIDTHS = (128, 256, 512)

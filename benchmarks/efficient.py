@@ -16,9 +16,8 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from torch.testing import assert_close
 
-from softlookup.attention import attention
-from softlookup.cost import count_operations, peak_memory
-from softlookup.efficient import (
+from softlookup.attention import attention, count_operations, peak_memory
+from softlookup.attention.efficient import (
     linear_attention,
     sliding_mask,
     tiled_attention,

@@ -9,8 +9,8 @@ import torch
 from timing import ratio
 from torch import Tensor
 
-from softlookup.decoding import Hypothesis, greedy
-from softlookup.gpt import GPT, GPTConfig
+from softlookup.language_models import Hypothesis, greedy
+from softlookup.models import GPT, GPTConfig
 
 N_TOKENS = 256
 PLAIN = GPTConfig(65, context=N_TOKENS, d_model=128, n_heads=8, n_layers=4)

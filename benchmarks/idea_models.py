@@ -11,15 +11,13 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.optim import AdamW, Optimizer
 
-from softlookup.attention import Attention
-from softlookup.efficient import cache_bytes
-from softlookup.gpt import GPT, GPTConfig
+from softlookup.attention import Attention, MultiHeadAttention
+from softlookup.attention.efficient import cache_bytes
+from softlookup.attention.positions import LearnedPositions
+from softlookup.language_models import AddK, FeedForwardLM, KneserNey
+from softlookup.layers import GRUCell, RNNCell, unroll
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention
-from softlookup.neural_lm import FeedForwardLM
-from softlookup.ngram import AddK, KneserNey
-from softlookup.positions import LearnedPositions
-from softlookup.recurrence import GRUCell, RNNCell, unroll
+from softlookup.models import GPT, GPTConfig
 from softlookup.training import Muon, decay_groups, matrices_and_rest, warmup_cosine
 
 BYTES, CONTEXT, D_MODEL, D_STATE, N_HEADS, N_LAYERS = 256, 64, 64, 128, 4, 2

@@ -25,12 +25,11 @@ from recipes import loss_of_batch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from softlookup.cost import peak_memory
+from softlookup.attention import peak_memory
 from softlookup.data import book_prose
-from softlookup.data.prose import SHA256, _tenth_out
-from softlookup.gpt import GPT
-from softlookup.language_model import bits_per_byte
-from softlookup.ngram import AddK, KneserNey, NGramModel
+from softlookup.data.prose import SHA256, tenth_out
+from softlookup.language_models import AddK, KneserNey, NGramModel, bits_per_byte
+from softlookup.models import GPT
 from softlookup.show.figure import figure_html
 from softlookup.tokenization import BytePairTokenizer
 from softlookup.training import train_model
@@ -72,8 +71,8 @@ def halves(*, tuning: bool = False) -> tuple[str, str]:
     """What is learned from and what is held out; for tuning, both are parts of the former."""
     lines = book_prose().splitlines()
     if tuning:
-        lines, _ = _tenth_out(lines)
-    return tuple("".join(f"{line}\n" for line in part) for part in _tenth_out(lines))
+        lines, _ = tenth_out(lines)
+    return tuple("".join(f"{line}\n" for line in part) for part in tenth_out(lines))
 
 
 def encoded(parts: tuple[str, str], vocab_size: int) -> list[Text]:

@@ -6,9 +6,8 @@ from functools import partial
 from timing import seconds
 
 from softlookup.data import book_prose
-from softlookup.language_model import known_words
-from softlookup.ngram import AddK, KneserNey, NGramModel
-from softlookup.text import word_tokens
+from softlookup.language_models import AddK, KneserNey, NGramModel, known_words
+from softlookup.words import word_tokens
 
 N_PARAGRAPHS = 300
 NGRAM_HEADS = ["4 times the text", "training takes", "evaluation takes"]

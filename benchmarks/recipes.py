@@ -19,10 +19,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import cross_entropy
 from torch.optim import AdamW, Optimizer
 
+from softlookup.attention.positions import Rotary
 from softlookup.data import tiny_shakespeare
-from softlookup.gpt import GPT, GPTConfig
-from softlookup.positions import Rotary
-from softlookup.text import Vocabulary
+from softlookup.models import GPT, GPTConfig
 from softlookup.training import (
     Muon,
     decay_groups,
@@ -31,6 +30,7 @@ from softlookup.training import (
     warmup_cosine,
     warmup_stable_decay,
 )
+from softlookup.words import Vocabulary
 
 CONTEXT, D_MODEL, N_HEADS, N_LAYERS = 64, 128, 4, 4
 SEEDS = (1, 2, 3)

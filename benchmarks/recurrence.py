@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 from softlookup.attention import Attention
-from softlookup.recurrence import GRUCell, unroll
+from softlookup.layers import GRUCell, unroll
 
 BATCH, D_HIDDEN, STEPS = 32, 128, 64
 LENGTHS = (16, 64, 256, 1024)

@@ -5,9 +5,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from timing import seconds
 from torch import Tensor
 
-from softlookup.counting import count_matrix, tf_idf
 from softlookup.data import messages
-from softlookup.text import word_tokens
+from softlookup.words import count_matrix, tf_idf, word_tokens
 
 TF_IDF_HEADS = ["text", "time, to scikit-learn"]
 

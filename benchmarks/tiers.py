@@ -19,7 +19,7 @@ import nbformat
 import torch
 from nbclient import NotebookClient
 
-from softlookup.tiers import TIER_VARIABLE, choose_tier
+from softlookup.training import TIER_VARIABLE, choose_tier
 
 sys.path.append(str(Path(__file__).parents[1] / "_ext"))
 from execute import chapters as notebooks

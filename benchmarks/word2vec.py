@@ -19,8 +19,8 @@ from softlookup.data import (
     planted_sentences,
 )
 from softlookup.ops import cosine_similarity
-from softlookup.text import Vocabulary, word_tokens
-from softlookup.word2vec import analogy_accuracy, train_word2vec
+from softlookup.words import Vocabulary, word_tokens
+from softlookup.words.word2vec import analogy_accuracy, train_word2vec
 
 OPTIONS = {"window": 5, "epochs": 5}
 N_NEGATIVES = 5

@@ -15,13 +15,13 @@ from torch import Tensor, nn
 
 from softlookup.checks import require_choice, require_int
 from softlookup.data import book_prose
-from softlookup.data.prose import _tenth_out
-from softlookup.gpt import GPT, GPTConfig
-from softlookup.language_model import known_words
-from softlookup.objectives import next_token_loss, random_pieces
-from softlookup.tiers import TIERS, choose_tier
+from softlookup.data.prose import tenth_out
+from softlookup.language_models import known_words, next_token_loss, random_pieces
+from softlookup.models import GPT, GPTConfig
 from softlookup.training import (
+    TIERS,
     Muon,
+    choose_tier,
     distribute,
     join,
     matrices_and_rest,
@@ -141,7 +141,7 @@ def _next_loss(model: nn.Module, ids: Tensor) -> Tensor:
 
 def _letters() -> tuple[Tensor, int]:
     """Nine of ten paragraphs as one text of letters, and how many kinds of them there are."""
-    lines, _ = _tenth_out(book_prose().splitlines())
+    lines, _ = tenth_out(book_prose().splitlines())
     letters = [*known_words([list(line) for line in lines], min_count=2), "\n"]
     number = {letter: i for i, letter in enumerate(letters)}
     text = (letter for line in lines for letter in line + "\n")

@@ -220,7 +220,7 @@ def _distance(n: int) -> Int[Tensor, "n n"]:
     return (position.unsqueeze(-1) - position).abs()
 
 
-def _padding(lengths: Tensor | Sequence[int], ids: Tensor) -> Bool[Tensor, "batch 1 n"]:
+def padding_of(lengths: Tensor | Sequence[int], ids: Tensor) -> Bool[Tensor, "batch 1 n"]:
     """What is read of each text in a batch of ids: its real tokens."""
     rule = "there must be one length for each text"
     require(len(lengths) == len(ids), rule, n_lengths=len(lengths), ids=ids)

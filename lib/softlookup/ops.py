@@ -317,3 +317,12 @@ def _require_targets(scores: Tensor, targets: Tensor) -> None:
     smallest, largest, n_classes = targets.min().item(), targets.max().item(), scores.shape[-1]
     rule = f"targets must be classes from 0 to {n_classes - 1}"
     require(smallest >= 0 and largest < n_classes, rule, smallest=smallest, largest=largest)
+
+
+WITHOUT_FLOAT64 = {"mps"}
+"""Devices that have no float64: Apple's GPUs."""
+
+
+def in_float64(x: Tensor) -> Tensor:
+    """The numbers in float64, on their own device if it has that, otherwise on the CPU."""
+    return x.cpu().double() if x.device.type in WITHOUT_FLOAT64 else x.double()

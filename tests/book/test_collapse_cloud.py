@@ -11,7 +11,7 @@ from site_checks import axe_faults, scroll_faults
 from torch.testing import assert_close
 
 from softlookup.analysis import ablated_streams, rank_residual, token_cosine
-from softlookup.blocks import EncoderBlock
+from softlookup.models import EncoderBlock
 from softlookup.show import CollapseCloud
 
 WORDS = ["Mina", "lost", "<b>the</b>", "keys", "today"]

@@ -7,7 +7,7 @@ import torch
 from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.cost import (
+from softlookup.attention import (
     attention_multiplications,
     projection_multiplications,
     recurrent_multiplications,

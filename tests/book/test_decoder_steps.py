@@ -9,11 +9,10 @@ from conftest import LIGHT, in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 from torch.testing import assert_close
 
-from softlookup.additive import AdditiveAttention, MultiplicativeAttention
-from softlookup.seq2seq import Decoder, Encoder, Seq2Seq
+from softlookup.attention import AdditiveAttention, MultiplicativeAttention
 from softlookup.show import DecoderSteps
-from softlookup.text import Vocabulary
-from softlookup.translation import BOS, EOS, PAD, Translator
+from softlookup.translation import BOS, EOS, PAD, Decoder, Encoder, Seq2Seq, Translator
+from softlookup.words import Vocabulary
 
 SOURCE, TARGET = ["un", "<b>roi</b>", "a", "dort"], ["a", "<i>king</i>", "a", "sleeps", "now"]
 VOCABULARY = ["a", "<i>king</i>", "sleeps", "now", "queen", "cat", "dog", "never"]

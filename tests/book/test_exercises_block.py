@@ -5,7 +5,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from softlookup.blocks import Sublayer
 from softlookup.exercises.block import (
     check_block,
     check_layer_norm,
@@ -14,7 +13,8 @@ from softlookup.exercises.block import (
     check_switch,
     residual_with,
 )
-from softlookup.normalization import layer_norm
+from softlookup.layers import layer_norm
+from softlookup.models import Sublayer
 
 
 def assert_wrong(verdict, advice):

@@ -7,11 +7,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from softlookup.attention.positions import sinusoidal
 from softlookup.exercises.bugs import NEW, SEEN, check_repairs, hunt, verdicts
 from softlookup.exercises.bugs_laws import LAWS, SANITY, broken_laws
 from softlookup.exercises.bugs_model import PARTS, Patient, encode_pairs, learn_pairs
-from softlookup.merges import learn_merges, merge_pair
-from softlookup.positions import sinusoidal
+from softlookup.tokenization import learn_merges, merge_pair
 
 BUGS = [
     pytest.param(bug, id=f"{kind}-{part}")

@@ -18,9 +18,9 @@ NOTEBOOK = Path(__file__).resolve().parents[2] / "chapters" / "02_counting_words
 @pytest.fixture(scope="module")
 def chapter() -> dict:
     """What a reader has at hand after the imports: the namespace in which solutions run."""
-    from softlookup import counting, linear, text
+    from softlookup.words import classifiers, counting, text
 
-    modules = {**vars(counting), **vars(linear), **vars(text)}
+    modules = {**vars(counting), **vars(classifiers), **vars(text)}
     return {**modules, "np": np, "torch": torch, "exercises": exercises}
 
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 from sklearn.decomposition import PCA
 
-from softlookup.embeddings import similarity
 from softlookup.exercises import embeddings as exercises
+from softlookup.words import similarity
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "chapters" / "03_embeddings.ipynb"
 CHAPTER = {"math": math, "np": np, "torch": torch, "exercises": exercises}

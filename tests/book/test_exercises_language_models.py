@@ -14,7 +14,7 @@ from softlookup.exercises.language_models import (
     check_window,
 )
 from softlookup.exercises.verdict import Verdict
-from softlookup.ngram import NGramModel
+from softlookup.language_models import NGramModel
 
 
 def assert_wrong(verdict, advice):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from softlookup.attention import attention_weights
-from softlookup.cost import (
+from softlookup.attention import (
     attention_multiplications,
+    attention_weights,
     critical_path,
     path_lengths,
     projection_multiplications,

@@ -14,7 +14,7 @@ from softlookup.exercises.looking_inside import (
     fine_tuned,
     head_maps,
 )
-from softlookup.patches import patchify
+from softlookup.tokenization import patchify
 
 
 def assert_wrong(verdict, advice):

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from softlookup.analysis import prune_greedily
-from softlookup.attention import Attention
+from softlookup.attention import Attention, MultiHeadAttention
 from softlookup.exercises.many_heads import (
     check_contributions,
     check_kept,
@@ -16,7 +16,6 @@ from softlookup.exercises.many_heads import (
     check_twin,
 )
 from softlookup.exercises.many_heads_models import accuracy_with, train_alike
-from softlookup.multihead import MultiHeadAttention
 
 
 def assert_wrong(verdict, advice):

@@ -4,9 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from softlookup.attention import attention, attention_weights
-from softlookup.cost import path_lengths
-from softlookup.efficient import (
+from softlookup.attention import attention, attention_weights, path_lengths
+from softlookup.attention.efficient import (
     elu_plus_one,
     linear_attention,
     linear_step,

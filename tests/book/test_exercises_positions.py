@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from softlookup.attention.positions import period, shift_rotation, sinusoidal
 from softlookup.exercises.positions import (
     check_codes,
     check_first_rise,
@@ -14,7 +15,6 @@ from softlookup.exercises.positions import (
     check_rotation,
     unlabelled_codes,
 )
-from softlookup.positions import period, shift_rotation, sinusoidal
 
 
 def assert_wrong(verdict, advice):

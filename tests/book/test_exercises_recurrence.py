@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch import nn
 
-from softlookup.bptt import bptt
 from softlookup.exercises import recurrence
 from softlookup.exercises.recurrence import (
     check_bptt,
@@ -15,7 +14,7 @@ from softlookup.exercises.recurrence import (
     check_worked,
     recall_accuracy,
 )
-from softlookup.recurrence import rnn_step
+from softlookup.layers import bptt, rnn_step
 
 STATE, OUTPUT = [0.421899, 0.537050], 0.820864
 

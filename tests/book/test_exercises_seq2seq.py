@@ -7,11 +7,10 @@ import pytest
 import torch
 from torch.autograd.functional import jacobian
 
-from softlookup.additive import additive_scores
-from softlookup.alignment import alignment_matrix, is_monotone
+from softlookup.attention import additive_scores
 from softlookup.data import il_m_a_entarte
 from softlookup.exercises import seq2seq as exercises
-from softlookup.translation import Translator, train_translator
+from softlookup.translation import Translator, alignment_matrix, is_monotone, train_translator
 
 LETTERS = "abcdefg"
 

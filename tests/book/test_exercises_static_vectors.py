@@ -12,8 +12,14 @@ from softlookup.exercises.static_vectors import (
     check_tagger,
 )
 from softlookup.exercises.verdict import Verdict
-from softlookup.linear import fit_softmax, softmax_probability
-from softlookup.tagging import bio_to_spans, conflicting_labels, spans_to_bio, window_features
+from softlookup.words import (
+    bio_to_spans,
+    conflicting_labels,
+    fit_softmax,
+    softmax_probability,
+    spans_to_bio,
+    window_features,
+)
 
 
 def assert_wrong(verdict, advice):

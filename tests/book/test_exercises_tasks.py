@@ -11,8 +11,7 @@ import torch
 
 from softlookup.exercises import tasks as exercises
 from softlookup.exercises.tasks import FAMILIES, NOTES, PATTERN_CASES, REPAIR_CASES, name_spans
-from softlookup.rules import MONEY, rule_filter
-from softlookup.text import token_offsets, word_tokens
+from softlookup.words import MONEY, rule_filter, token_offsets, word_tokens
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "chapters" / "01_tasks.ipynb"
 KEYS = ["families", "scores", "pattern", "repair", "names"]
@@ -119,7 +118,7 @@ def test_the_right_scores_come_from_the_text_of_the_exercise():
     source = NOTEBOOK.read_text(encoding="utf-8")
     labels, called = re.search(r"labels are ([01, ]+); it said ([01, ]+)\.", source).groups()
     truth, said = (torch.tensor(list(map(int, row.split(", ")))) for row in (labels, called))
-    from softlookup.metrics import f1_score, precision, recall
+    from softlookup.words import f1_score, precision, recall
 
     found = {"precision": precision(truth, said), "recall": recall(truth, said)}
     assert {**found, "F1": f1_score(truth, said)} == pytest.approx(RIGHT)

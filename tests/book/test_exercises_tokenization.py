@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from softlookup.exercises import tokenization as exercises
-from softlookup.exercises.byte_pairs import MERGE_TEXTS, _by_rank, _encode_cases
+from softlookup.exercises.byte_pairs import MERGE_TEXTS, encode_by_rank, encode_cases
 from softlookup.exercises.tokenization import PRINTED
 from softlookup.tokenization import BytePairTokenizer, split_chunks
 
@@ -422,17 +422,17 @@ def backwards(chunk, merges):
 
 def test_encoding_by_rank_otherwise_passes():
     assert exercises.check_encode(by_rank)
-    assert exercises.check_encode(_by_rank)
+    assert exercises.check_encode(encode_by_rank)
 
 
 def test_the_expected_tokens_are_the_librarys():
-    cases = _encode_cases()
+    cases = encode_cases()
     assert len(cases) == 400
     made = [chunk for chunk, _ in cases[300:]]
     tokenizer = BytePairTokenizer.train(made, 268)
     for chunk, merges in cases[300:]:
         ids = tokenizer.encode(chunk)
-        assert _by_rank(chunk, merges) == [tokenizer.token_bytes[i].decode() for i in ids]
+        assert encode_by_rank(chunk, merges) == [tokenizer.token_bytes[i].decode() for i in ids]
 
 
 @pytest.mark.parametrize(
@@ -444,7 +444,7 @@ def test_the_expected_tokens_are_the_librarys():
         (longest, "as WordPiece does"),
         (once_each, "at all its places"),
         (lambda c, m: by_rank(c, m[::-1]), "Is the earliest merge first"),
-        (lambda c, m: _by_rank(c, m[::-1]), "from the last learned to the first"),
+        (lambda c, m: encode_by_rank(c, m[::-1]), "from the last learned to the first"),
         (backwards, "from the last learned to the first"),
         (lambda c, m: list(c), "Nothing was joined"),
         (lambda c, m: [c], "yours is"),

@@ -13,7 +13,7 @@ from softlookup.exercises.training import (
     check_writing,
 )
 from softlookup.exercises.verdict import Verdict
-from softlookup.objectives import next_token_log_probabilities
+from softlookup.language_models import next_token_log_probabilities
 
 
 def assert_wrong(verdict, advice):

@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from softlookup.bleu import corpus_bleu
 from softlookup.exercises import transformer as exercises
-from softlookup.transformer import TransformerConfig, parameter_counts
+from softlookup.models import TransformerConfig
+from softlookup.models.encoder_decoder import parameter_counts
+from softlookup.translation import corpus_bleu
 
 
 def assert_wrong(verdict, advice):

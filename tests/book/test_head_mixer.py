@@ -11,8 +11,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from softlookup.analysis import capture, head_gates
+from softlookup.attention import MultiHeadAttention
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention
 from softlookup.show import HeadMixer
 
 QUESTIONS, ANSWERS = ["who", "<i>where</i>"], ["x", "y", "z"]

@@ -21,7 +21,7 @@ from idea_models import CONTEXT, D_MODEL, D_STATE, LETTERS, N_STEPS, ideas
 
 from softlookup.data import book_prose
 from softlookup.data.prose import SHA256
-from softlookup.ngram import AddK, KneserNey
+from softlookup.language_models import AddK, KneserNey
 
 RECORD = json.loads(ledger.RECORD.read_text(encoding="utf-8"))
 SHOWN = (ROOT / "benchmarks" / "last_run.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import torch
 from conftest import drag_by_finger, in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.kernels import (
+from softlookup.attention import (
     bilinear_scores,
     cosine_scores,
     gaussian_scores,

@@ -29,9 +29,11 @@ def test_the_names_read_off_the_files_are_those_that_can_be_imported():
     found = {}
     for module in pkgutil.walk_packages(softlookup.__path__, "softlookup."):
         for name, thing in vars(importlib.import_module(module.name)).items():
-            own = getattr(thing, "__module__", "") == module.name and not name.startswith("_")
-            if own and (inspect.isroutine(thing) or inspect.isclass(thing)):
-                found[f"{module.name}.{name}".removeprefix("softlookup.")] = thing
+            own = getattr(thing, "__module__", "") == module.name
+            full = f"{module.name}.{name}".removeprefix("softlookup.")
+            kind = inspect.isroutine(thing) or inspect.isclass(thing)
+            if own and kind and ledger.is_public(full, inspect.getdoc(thing) or ""):
+                found[full] = thing
     assert ledger.public_things() == found
 
 
@@ -59,7 +61,7 @@ def test_without_a_change_nothing_is_told(planted):
     assert planted() == []
 
 
-NAME = "attention.attention"
+NAME = "attention.dot_product.attention"
 PEER = "torch.nn.functional.scaled_dot_product_attention"
 
 
@@ -159,9 +161,9 @@ def facts(tmp_path_factory) -> dict:
 
 
 def test_names_are_told_apart_by_who_calls_them(facts):
-    assert facts["cases"]["direct"] == ["attention.attention"]
-    assert "attention.attention_weights" in facts["cases"]["reached"]
-    assert "attention.attention_weights" not in facts["cases"]["direct"]
+    assert facts["cases"]["direct"] == ["attention.dot_product.attention"]
+    assert "attention.dot_product.attention_weights" in facts["cases"]["reached"]
+    assert "attention.dot_product.attention_weights" not in facts["cases"]["direct"]
     assert facts["slopes"]["direct"] == ["ops.softmax"]
     assert facts["absolute"]["direct"] == facts["absolute"]["reached"] == []
 

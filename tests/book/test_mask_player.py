@@ -7,8 +7,8 @@ import torch
 from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
+from softlookup.language_models import mask_tokens, next_token_pairs
 from softlookup.masks import causal_mask
-from softlookup.objectives import mask_tokens, next_token_pairs
 from softlookup.show import MaskPlayer
 
 TEXT = "the <b>value</b> of the last expression is kept"

@@ -11,12 +11,10 @@ import nbformat
 import pytest
 import torch
 
-from softlookup import pretrained
-from softlookup.bert import BERT, BERTConfig
 from softlookup.data import PretrainedModel, load_pretrained
-from softlookup.gpt import GPT, GPTConfig
-from softlookup.pretrained.bert_tokenizer import SPECIAL_TOKENS
-from softlookup.pretrained.gpt2_tokenizer import byte_characters
+from softlookup.models import BERT, GPT, BERTConfig, GPTConfig, pretrained
+from softlookup.models.pretrained.bert_tokenizer import SPECIAL_TOKENS
+from softlookup.models.pretrained.gpt2_tokenizer import byte_characters
 from softlookup.show.looking_inside import induction_panels
 
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"

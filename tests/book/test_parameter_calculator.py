@@ -10,6 +10,8 @@ import torch
 from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
+from softlookup.models import Transformer, TransformerConfig
+from softlookup.models.encoder_decoder import parameter_counts
 from softlookup.show import ParameterCalculator
 from softlookup.show.figures.parameter_calculator import PRINTED_MILLIONS
 from softlookup.transformer import Transformer, TransformerConfig, parameter_counts

@@ -5,8 +5,8 @@ import torch
 from conftest import in_each_look
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.patches import patchify
 from softlookup.show import PatchCutter
+from softlookup.tokenization import patchify
 
 
 def image(channels: int = 3, height: int = 12, width: int = 18) -> torch.Tensor:

@@ -15,8 +15,6 @@ from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.data import messages, split
-from softlookup.metrics import f1_score, precision, recall
-from softlookup.rules import MONEY, capital_share, medicine_pattern, rule_spans
 from softlookup.show import RuleLights
 from softlookup.show.figures.rule_lights import _EXAMPLES, _START, PRINTED_MEDICINES, PRINTED_MONEY
 

@@ -8,7 +8,7 @@ import torch
 from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.decoding import min_p_filter, sampling_weights, top_k_filter, top_p_filter
+from softlookup.language_models import min_p_filter, sampling_weights, top_k_filter, top_p_filter
 from softlookup.ops import entropy
 from softlookup.show import SamplingFilters
 

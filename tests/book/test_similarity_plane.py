@@ -9,8 +9,8 @@ import torch
 from conftest import drag_by_finger, in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.embeddings import MEASURES, similarity
 from softlookup.show import SimilarityPlane
+from softlookup.words import MEASURES, similarity
 
 START = ((2.0, 1.0), (0.5, 2.5))
 STILL = {"turn": 0, "whole": 1, "across": 1, "shift": 0}

@@ -9,8 +9,7 @@ import torch
 from conftest import drag_by_finger, in_each_look, target_faults
 from site_checks import axe_faults, focus_faults, scroll_faults
 
-from softlookup.attention import attention, attention_scores
-from softlookup.kernels.lookup import hard_lookup, soft_lookup
+from softlookup.attention import attention, attention_scores, hard_lookup, soft_lookup
 from softlookup.ops import softmax
 from softlookup.show import SoftLookup
 

@@ -9,7 +9,7 @@ from conftest import LIGHT, in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention, attention_weights
-from softlookup.efficient import stream_attention, streaming_mask
+from softlookup.attention.efficient import stream_attention, streaming_mask
 from softlookup.masks import causal_mask
 from softlookup.show import StreamingSimulator
 

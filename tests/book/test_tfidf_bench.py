@@ -12,14 +12,20 @@ import torch
 from conftest import in_each_look, target_faults
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.counting import (
+from softlookup.ops import cosine_similarity
+from softlookup.show import TfidfBench
+from softlookup.show.tfidf_bench import _EXAMPLES, LECTURE
+from softlookup.show.tfidf_bench_live import bench_html
+from softlookup.words import (
     IDF_VARIANTS,
     TF_VARIANTS,
     count_matrix,
     document_frequency,
     inverse_document_frequency,
+    ngrams,
     term_frequency,
     tf_idf,
+    word_tokens,
 )
 from softlookup.ops import cosine_similarity
 from softlookup.show import TfidfBench

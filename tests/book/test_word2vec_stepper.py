@@ -9,7 +9,7 @@ from site_checks import axe_faults, scroll_faults
 
 from softlookup.ops import sigmoid, softmax
 from softlookup.show import Word2VecStepper
-from softlookup.word2vec import (
+from softlookup.words.word2vec import (
     negative_sampling_gradient,
     negative_sampling_loss,
     skip_gram_gradient,

@@ -5,9 +5,8 @@ import torch
 from torch.autograd import gradcheck
 from torch.func import functional_call
 
-from softlookup.bert import BERT, BERTConfig
 from softlookup.masks import padding_mask
-from softlookup.vit import ViT, ViTConfig
+from softlookup.models import BERT, BERTConfig, ViT, ViTConfig
 
 
 @pytest.fixture(autouse=True)

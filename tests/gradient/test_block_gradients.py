@@ -6,10 +6,9 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.func import functional_call
 from torch.testing import assert_close
 
-from softlookup.blocks import DecoderBlock, EncoderBlock
-from softlookup.feedforward import FeedForward, GatedFeedForward
+from softlookup.layers import FeedForward, GatedFeedForward, layer_norm, rms_norm
 from softlookup.masks import causal_mask, padding_mask
-from softlookup.normalization import layer_norm, rms_norm
+from softlookup.models import DecoderBlock, EncoderBlock
 
 orders = pytest.mark.parametrize("norm_first", [True, False], ids=["pre-norm", "post-norm"])
 

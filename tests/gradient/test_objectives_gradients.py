@@ -3,7 +3,7 @@
 import torch
 from torch.autograd import gradcheck
 
-from softlookup.objectives import masked_loss, next_token_loss, smoothed_cross_entropy
+from softlookup.language_models import masked_loss, next_token_loss, smoothed_cross_entropy
 
 
 def test_next_token_loss(generator):

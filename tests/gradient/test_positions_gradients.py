@@ -5,7 +5,7 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 from torch.testing import assert_close
 
-from softlookup.positions import LearnedPositions, Rotary
+from softlookup.attention.positions import LearnedPositions, Rotary
 
 
 @pytest.mark.parametrize("pairing", ["interleaved", "halves"])

@@ -8,7 +8,7 @@ from torch.autograd import gradcheck
 from torch.func import functional_call
 from torch.testing import assert_close
 
-from softlookup.recurrence import GRUCell, LSTMCell, RNNCell, rnn_step, unroll
+from softlookup.layers import GRUCell, LSTMCell, RNNCell, rnn_step, unroll
 
 
 @pytest.fixture(params=[RNNCell, GRUCell, LSTMCell])

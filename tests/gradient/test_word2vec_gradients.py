@@ -5,7 +5,7 @@ import torch
 from torch.autograd import gradcheck
 from torch.testing import assert_close
 
-from softlookup.word2vec import (
+from softlookup.words.word2vec import (
     cbow_examples,
     cbow_loss,
     cbow_probabilities,

@@ -6,7 +6,7 @@ import pytest
 from sacrebleu import metrics
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
-from softlookup.bleu import bleu_tokens, corpus_bleu
+from softlookup.translation import bleu_tokens, corpus_bleu
 
 EXACT = {"rel": 0, "abs": 1e-10}
 WORDS = ["a", "the", "pie", "The", "he", "1,000", "3.5", "it's", "a-b", "5-6", "(x)", "&amp;lt;",

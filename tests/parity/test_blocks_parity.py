@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup.blocks import DecoderBlock, EncoderBlock
 from softlookup.masks import causal_mask, padding_mask
+from softlookup.models import DecoderBlock, EncoderBlock
 
 orders = pytest.mark.parametrize("norm_first", [True, False], ids=["pre-norm", "post-norm"])
 activations = pytest.mark.parametrize("activation", ["relu", "gelu"])

@@ -7,8 +7,7 @@ from torch import nn
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-from softlookup.attention import Attention, attention
-from softlookup.cost import count_operations, peak_memory
+from softlookup.attention import Attention, attention, count_operations, peak_memory
 
 
 def head_step():

@@ -7,15 +7,22 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from torch.testing import assert_close
 
-from softlookup.counting import binary_matrix, count_matrix, term_frequency, tf_idf
-from softlookup.linear import (
+from softlookup.words import (
+    binary_matrix,
+    confusion_matrix,
+    count_matrix,
+    f1_score,
     fit_logistic,
     fit_softmax,
     logistic_probability,
+    ngrams,
+    precision,
+    recall,
     softmax_probability,
+    term_frequency,
+    tf_idf,
+    word_tokens,
 )
-from softlookup.metrics import confusion_matrix, f1_score, precision, recall
-from softlookup.text import ngrams, word_tokens
 
 TEXTS = [
     "This is a sentence. This is another sentence.",

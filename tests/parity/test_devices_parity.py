@@ -6,11 +6,18 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup import decoding, objectives, training
-from softlookup.bert import BERT, BERTConfig
-from softlookup.gpt import GPT, GPTConfig
-from softlookup.transformer import Transformer, TransformerConfig
-from softlookup.vit import ViT, ViTConfig
+from softlookup import training
+from softlookup.language_models import decoding, objectives
+from softlookup.models import (
+    BERT,
+    GPT,
+    BERTConfig,
+    GPTConfig,
+    Transformer,
+    TransformerConfig,
+    ViT,
+    ViTConfig,
+)
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 TODAY = {"positions": "rotary", "norm": "rms", "qk_norm": True, "activation": "relu2"}

@@ -14,16 +14,27 @@ from sklearn.semi_supervised import LabelSpreading
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from softlookup.clustering import lloyd
-from softlookup.cooccurrence import cooccurrence_matrix
-from softlookup.counting import count_matrix
-from softlookup.embeddings import lookup, mean_vectors, nearest, one_hot, similarity
-from softlookup.label_spreading import label_spreading, similarity_graph
-from softlookup.metrics import adjusted_rand_index
-from softlookup.patches import patchify, unpatchify
-from softlookup.projection import principal_components, procrustes, project, reconstruct
-from softlookup.quantization import dequantize, quantize
-from softlookup.text import ngrams
+from softlookup.tokenization import patchify, unpatchify
+from softlookup.words import (
+    adjusted_rand_index,
+    cooccurrence_matrix,
+    count_matrix,
+    dequantize,
+    label_spreading,
+    lloyd,
+    lookup,
+    mean_vectors,
+    nearest,
+    ngrams,
+    one_hot,
+    principal_components,
+    procrustes,
+    project,
+    quantize,
+    reconstruct,
+    similarity,
+    similarity_graph,
+)
 
 F64 = torch.float64
 

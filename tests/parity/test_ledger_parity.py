@@ -28,18 +28,19 @@ from transformers.models.mixtral.modeling_mixtral import (
     load_balancing_loss_func,
 )
 
-from softlookup import bert, gpt, vit
 from softlookup.analysis import captured_variance, token_cosine
-from softlookup.clustering import k_means
-from softlookup.cost import (
+from softlookup.attention import (
     attention_multiplications,
     critical_path,
+    gaussian_process_weights,
+    gaussian_scores,
+    graph_mask,
+    lookup_weights,
     path_lengths,
     projection_multiplications,
     recurrent_multiplications,
 )
-from softlookup.counting import document_frequency, inverse_document_frequency
-from softlookup.efficient import (
+from softlookup.attention.efficient import (
     online_softmax,
     sliding_mask,
     softmax_plus_one,
@@ -48,17 +49,29 @@ from softlookup.efficient import (
     tiled_attention,
     window_attention,
 )
-from softlookup.experts import MixtureOfExperts, balance_loss, route
-from softlookup.feedforward import GatedFeedForward
-from softlookup.graph import graph_mask
-from softlookup.kernels import gaussian_process_weights, gaussian_scores, lookup_weights
-from softlookup.linear import logistic_gradient, logistic_loss, softmax_gradient, softmax_loss
-from softlookup.normalization import layer_norm, rms_norm
+from softlookup.attention.positions import alibi_slopes
+from softlookup.layers import (
+    GatedFeedForward,
+    MixtureOfExperts,
+    balance_loss,
+    layer_norm,
+    rms_norm,
+    route,
+)
+from softlookup.models import bert, gpt, vit
 from softlookup.ops import masked_softmax, unit_vectors
-from softlookup.positions import alibi_slopes
-from softlookup.tagging import token_scores
 from softlookup.training import inverse_sqrt, warmup_cosine, warmup_stable_decay
-from softlookup.word2vec import analogy
+from softlookup.words import (
+    document_frequency,
+    inverse_document_frequency,
+    k_means,
+    logistic_gradient,
+    logistic_loss,
+    softmax_gradient,
+    softmax_loss,
+    token_scores,
+)
+from softlookup.words.word2vec import analogy
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 F64 = torch.float64
@@ -283,7 +296,7 @@ def test_parameters_are_as_many_as_transformers_has():
     )
     theirs = transformers.BertForMaskedLM(config).num_parameters()
     mine = bert.BERTConfig(vocab_size=13, context=17, **ours)
-    assert bert.configuration.parameter_count(mine) == theirs
+    assert bert.parameter_count(mine) == theirs
     config = transformers.ViTConfig(
         image_size=8, patch_size=2, num_channels=3, num_labels=5, **sizes, **layers
     )
@@ -295,7 +308,7 @@ def test_parameters_are_as_many_as_transformers_has():
     )
     theirs = transformers.GPT2LMHeadModel(config).num_parameters()
     mine = gpt.GPTConfig(vocab_size=13, context=17, bias=True, **ours)
-    assert gpt.configuration.parameter_count(mine) == theirs
+    assert gpt.parameter_count(mine) == theirs
 
 
 # training

@@ -5,8 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup.feedforward import FeedForward
-from softlookup.normalization import LayerNorm, RMSNorm
+from softlookup.layers import FeedForward, LayerNorm, RMSNorm
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 pairs = pytest.mark.parametrize(

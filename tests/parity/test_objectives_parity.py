@@ -12,12 +12,15 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from softlookup.decoding import min_p_filter, sampling_weights, top_k_filter, top_p_filter
-from softlookup.objectives import (
+from softlookup.language_models import (
     masked_loss,
+    min_p_filter,
     next_token_log_probabilities,
     next_token_loss,
+    sampling_weights,
     smoothed_cross_entropy,
+    top_k_filter,
+    top_p_filter,
 )
 
 IGNORED = -100

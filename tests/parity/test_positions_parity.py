@@ -9,10 +9,8 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup.attention import attention_weights
-from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention
-from softlookup.positions import (
+from softlookup.attention import MultiHeadAttention, attention_weights
+from softlookup.attention.positions import (
     LearnedPositions,
     Rotary,
     alibi_bias,
@@ -21,6 +19,7 @@ from softlookup.positions import (
     shift_rotation,
     sinusoidal,
 )
+from softlookup.masks import causal_mask
 
 F64 = torch.float64
 EXACT = {"rtol": 1e-12, "atol": 1e-12}

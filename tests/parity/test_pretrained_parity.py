@@ -16,11 +16,10 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from torch.testing import assert_close
 
-from softlookup.bert import BERTConfig
 from softlookup.data import SOURCES, book_prose, load_pretrained, weights
-from softlookup.decoding import greedy
-from softlookup.gpt import GPTConfig
-from softlookup.pretrained import (
+from softlookup.language_models import greedy
+from softlookup.models import BERTConfig, GPTConfig
+from softlookup.models.pretrained import (
     BERTTokenizer,
     GPT2Tokenizer,
     fill_gap,
@@ -28,7 +27,7 @@ from softlookup.pretrained import (
     load_gpt2,
     write_on,
 )
-from softlookup.pretrained.bert_tokenizer import bert_words
+from softlookup.models.pretrained.bert_tokenizer import bert_words
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 LENGTHS = [11, 4, 7]

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from torch.testing import assert_close
 
-from softlookup.recurrence import GRUCell, LSTMCell, RNNCell, rnn_step, unroll
+from softlookup.layers import GRUCell, LSTMCell, RNNCell, rnn_step, unroll
 
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 PEERS = [

@@ -16,11 +16,14 @@ from tiktoken_ext import openai_public
 from tokenizers import Regex, Tokenizer, decoders, pre_tokenizers
 from tokenizers import models as hf
 
-from softlookup.bpe import BytePairTokenizer
 from softlookup.data import book_prose, messages
-from softlookup.splitting import GPT2_PATTERN, GPT4_PATTERN
-from softlookup.unigram import UnigramTokenizer
-from softlookup.wordpiece import WordPieceTokenizer
+from softlookup.tokenization import (
+    GPT2_PATTERN,
+    GPT4_PATTERN,
+    BytePairTokenizer,
+    UnigramTokenizer,
+    WordPieceTokenizer,
+)
 
 pytestmark = pytest.mark.repeats
 N_STRINGS = 20_000

@@ -7,9 +7,10 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from softlookup.attention.positions import sinusoidal
 from softlookup.masks import causal_mask, padding_mask
-from softlookup.positions import sinusoidal
-from softlookup.transformer import Transformer, TransformerConfig, parameter_counts
+from softlookup.models import Transformer, TransformerConfig
+from softlookup.models.encoder_decoder import parameter_counts
 
 LENGTHS, TARGET_LENGTHS = [13, 2, 7], [5, 11, 3]
 EXACT = {"rtol": 1e-10, "atol": 1e-10}

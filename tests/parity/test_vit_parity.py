@@ -7,7 +7,7 @@ import transformers
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup.vit import ViT, ViTConfig
+from softlookup.models import ViT, ViTConfig
 
 CONFIG = ViTConfig(
     11, image_size=(4, 6), patch_size=2, channels=3, d_model=10, n_heads=5, n_layers=2, d_ff=7

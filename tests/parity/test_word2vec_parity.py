@@ -16,7 +16,7 @@ from torch.nn.functional import (
 from torch.testing import assert_close
 
 from softlookup.data import GRAMMAR_ANALOGIES, planted_sentences
-from softlookup.word2vec import (
+from softlookup.words.word2vec import (
     analogy_accuracy,
     cbow_examples,
     cbow_loss,

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from torch.autograd import gradcheck, gradgradcheck
 from torch.testing import assert_close
 
-from softlookup.attention import attention, attention_scores
-from softlookup.kernels import (
+from softlookup.attention import (
     attend,
+    attention,
+    attention_scores,
     bilinear_scores,
     cosine_scores,
     gaussian_scores,

@@ -7,13 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from softlookup.bert import BERT, BERTConfig
-from softlookup.bert import parameter_count as bert_count
-from softlookup.feedforward import ACTIVATIONS
-from softlookup.pretrained import GPT2Tokenizer
-from softlookup.pretrained.gpt2_tokenizer import byte_characters
-from softlookup.vit import ViT, ViTConfig
-from softlookup.vit import parameter_count as vit_count
+from softlookup.layers import ACTIVATIONS
+from softlookup.models import BERT, BERTConfig, ViT, ViTConfig
+from softlookup.models.bert import parameter_count as bert_count
+from softlookup.models.pretrained import GPT2Tokenizer
+from softlookup.models.pretrained.gpt2_tokenizer import byte_characters
+from softlookup.models.vit import parameter_count as vit_count
 
 sizes = st.integers(1, 5)
 seeds = st.integers(0, 2**31)

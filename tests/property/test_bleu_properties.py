@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softlookup.bleu import bleu_tokens, corpus_bleu
+from softlookup.translation import bleu_tokens, corpus_bleu
 
 words = st.sampled_from(["a", "b", "c", "pie", ",", "5-6"])
 texts = st.lists(words, max_size=9).map(" ".join)

@@ -8,16 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from softlookup.blocks import DecoderBlock, EncoderBlock
-from softlookup.feedforward import ACTIVATIONS, FeedForward, GatedFeedForward
+from softlookup.layers import ACTIVATIONS, FeedForward, GatedFeedForward, layer_norm, rms_norm
 from softlookup.masks import causal_mask, padding_mask
-from softlookup.normalization import layer_norm, rms_norm
-from softlookup.transformer import (
-    DecoderState,
-    Transformer,
-    TransformerConfig,
-    parameter_counts,
-)
+from softlookup.models import DecoderBlock, EncoderBlock, Transformer, TransformerConfig
+from softlookup.models.encoder_decoder import DecoderState, parameter_counts
 
 sizes = st.integers(1, 7)
 seeds = st.integers(0, 2**32 - 1)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.testing import assert_close
 
-from softlookup.cache import KeyValueCache, readable
-from softlookup.decoding import greedy
-from softlookup.gpt import GPT, GPTConfig
+from softlookup.attention import KeyValueCache, readable
+from softlookup.language_models import greedy
+from softlookup.models import GPT, GPTConfig
 
 N_TOKENS = 13
 PLAIN = GPTConfig(N_TOKENS, context=17, d_model=8, n_heads=4, n_layers=2, d_ff=11)

@@ -6,23 +6,21 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from softlookup.counting import (
+from softlookup.words import (
     IDF_VARIANTS,
+    Vocabulary,
     binary_matrix,
     count_matrix,
     document_frequency,
     inverse_document_frequency,
-    term_frequency,
-    tf_idf,
-    top_words,
-    vocabulary_coverage,
-)
-from softlookup.text import (
-    Vocabulary,
     ngrams,
     offsets_to_span,
     span_to_offsets,
+    term_frequency,
+    tf_idf,
     token_offsets,
+    top_words,
+    vocabulary_coverage,
     word_tokens,
 )
 

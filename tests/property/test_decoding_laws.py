@@ -7,8 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from softlookup.decoding import min_p_filter, top_k_filter, top_p_filter
-from softlookup.objectives import mask_tokens, next_token_log_probabilities
+from softlookup.language_models import (
+    mask_tokens,
+    min_p_filter,
+    next_token_log_probabilities,
+    top_k_filter,
+    top_p_filter,
+)
 
 rows = st.lists(st.floats(-30, 30), min_size=1, max_size=13).map(
     lambda row: torch.tensor(row, dtype=torch.float64)

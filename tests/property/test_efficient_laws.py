@@ -10,7 +10,7 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.testing import assert_close
 
 from softlookup.attention import attention
-from softlookup.efficient import (
+from softlookup.attention.efficient import (
     linear_attention,
     online_softmax,
     sliding_mask,

@@ -8,13 +8,25 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from softlookup.cooccurrence import cooccurrence_matrix, positive_pmi
-from softlookup.embeddings import MEASURES, lookup, mean_vectors, nearest, one_hot, similarity
-from softlookup.label_spreading import label_spreading, similarity_graph
-from softlookup.metrics import adjusted_rand_index
-from softlookup.patches import patchify, unpatchify
-from softlookup.projection import principal_components, procrustes, project
-from softlookup.quantization import dequantize, quantize
+from softlookup.tokenization import patchify, unpatchify
+from softlookup.words import (
+    MEASURES,
+    adjusted_rand_index,
+    cooccurrence_matrix,
+    dequantize,
+    label_spreading,
+    lookup,
+    mean_vectors,
+    nearest,
+    one_hot,
+    positive_pmi,
+    principal_components,
+    procrustes,
+    project,
+    quantize,
+    similarity,
+    similarity_graph,
+)
 
 F64 = torch.float64
 SEED = st.integers(0, 2**31)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from softlookup.graph import GraphAttention, graph_mask, graph_scores
+from softlookup.attention import GraphAttention, graph_mask, graph_scores
 
 seeds = st.integers(0, 2**32 - 1)
 

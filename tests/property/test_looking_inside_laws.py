@@ -16,8 +16,8 @@ from softlookup.analysis import (
     patching_effects,
     repeating_texts,
 )
-from softlookup.gpt import GPT, GPTConfig
 from softlookup.masks import causal_mask
+from softlookup.models import GPT, GPTConfig
 
 seeds = st.integers(0, 2**32 - 1)
 f64 = torch.float64

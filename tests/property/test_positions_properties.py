@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from softlookup.positions import (
+from softlookup.attention.positions import (
     LearnedPositions,
     Rotary,
     alibi_bias,

@@ -6,16 +6,15 @@ from hypothesis import strategies as st
 from torch.autograd import gradcheck
 from torch.testing import assert_close
 
-from softlookup.attention import attention
-from softlookup.cost import path_lengths
-from softlookup.efficient import (
+from softlookup.attention import attention, path_lengths
+from softlookup.attention.efficient import (
     sliding_mask,
     softmax_plus_one,
     stream_attention,
     streaming_mask,
     strided_mask,
 )
-from softlookup.experts import MixtureOfExperts, balance_loss, expert_load, route
+from softlookup.layers import MixtureOfExperts, balance_loss, expert_load, route
 from softlookup.masks import causal_mask
 
 seeds = st.integers(0, 2**31)

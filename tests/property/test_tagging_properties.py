@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softlookup.tagging import bio_to_spans, span_scores, spans_to_bio, token_scores
+from softlookup.words import bio_to_spans, span_scores, spans_to_bio, token_scores
 
 LABEL = st.sampled_from(["PERSON", "PLACE", "ORG"])
 TAG = st.one_of(st.just("O"), st.builds("{}-{}".format, st.sampled_from("BI"), LABEL))

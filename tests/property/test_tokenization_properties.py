@@ -8,13 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softlookup import merges as merging
-from softlookup.bpe import BytePairTokenizer
 from softlookup.data import messages
-from softlookup.merges import apply_merges, count_pairs, learn_merges, merge_pair
-from softlookup.splitting import GPT2_PATTERN, GPT4_PATTERN, split_chunks
-from softlookup.unigram import UnigramTokenizer
-from softlookup.wordpiece import WordPieceTokenizer
+from softlookup.tokenization import (
+    GPT2_PATTERN,
+    GPT4_PATTERN,
+    BytePairTokenizer,
+    UnigramTokenizer,
+    WordPieceTokenizer,
+    apply_merges,
+    count_pairs,
+    learn_merges,
+    merge_pair,
+    split_chunks,
+)
+from softlookup.tokenization import merges as merging
 
 FEW = st.text("ab", max_size=14) | st.text("abc", max_size=20)
 CHUNKS = st.lists(FEW.map(str.encode), max_size=9)

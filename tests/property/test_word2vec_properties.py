@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from softlookup.text import Vocabulary
-from softlookup.word2vec import (
+from softlookup.words import Vocabulary
+from softlookup.words.word2vec import (
     Word2Vec,
     analogy,
     cbow_examples,

@@ -10,8 +10,8 @@ import torch
 
 from softlookup import training
 from softlookup.capstone import train_capstone
-from softlookup.gpt import GPT, GPTConfig
-from softlookup.objectives import next_token_loss
+from softlookup.language_models import next_token_loss
+from softlookup.models import GPT, GPTConfig
 from softlookup.training import distribute, join, resume, save_checkpoint, shared_loss
 
 N_STEPS, EVERY, KILLED_AT = 20, 5, 13

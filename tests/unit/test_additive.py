@@ -6,8 +6,12 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.additive import AdditiveAttention, MultiplicativeAttention, additive_scores
-from softlookup.attention import attention_weights
+from softlookup.attention import (
+    AdditiveAttention,
+    MultiplicativeAttention,
+    additive_scores,
+    attention_weights,
+)
 from softlookup.ops import softmax
 
 

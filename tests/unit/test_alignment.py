@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from softlookup.alignment import alignment_error_rate, alignment_matrix, best_links, is_monotone
+from softlookup.translation import alignment_error_rate, alignment_matrix, best_links, is_monotone
 
 # lecture 001, "Attention is great!": rows il, a, m', entarté as printed; he hit me with a pie
 PRINTED = {(0, 0), (1, 1), (2, 2), (3, 1), (3, 3), (3, 4), (3, 5)}

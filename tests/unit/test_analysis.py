@@ -27,9 +27,14 @@ from softlookup.analysis import (
     same_token_pattern,
     score_matrices,
 )
-from softlookup.attention import Attention, attention_scores, attention_weights
+from softlookup.attention import (
+    Attention,
+    MultiHeadAttention,
+    attention_scores,
+    attention_weights,
+    split_heads,
+)
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention, split_heads
 
 seeds = st.integers(0, 2**32 - 1)
 

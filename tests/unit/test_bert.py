@@ -19,8 +19,9 @@ from torch import nn
 from torch.testing import assert_close
 
 from softlookup.analysis import capture
-from softlookup.bert import BERT, BERTConfig, MaskedTokenHead, parameter_count
-from softlookup.multihead import MultiHeadAttention
+from softlookup.attention import MultiHeadAttention
+from softlookup.models import BERT, BERTConfig
+from softlookup.models.bert import MaskedTokenHead, parameter_count
 from softlookup.ops import cross_entropy
 
 SMALL = BERTConfig(13, context=7, d_model=6, n_heads=3, n_layers=2, d_ff=11)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from softlookup.bleu import BLEU, bleu_tokens, corpus_bleu, matched_ngrams
+from softlookup.translation import BLEU, bleu_tokens, corpus_bleu, matched_ngrams
 
 PIE = "he hit me with a pie"
 

@@ -9,11 +9,17 @@ from torch import nn
 from torch.testing import assert_close
 
 from softlookup.analysis import capture
-from softlookup.blocks import DecoderBlock, EncoderBlock, Sublayer, make_norm
-from softlookup.feedforward import FeedForward, GatedFeedForward
+from softlookup.attention.positions import Rotary, alibi_bias
+from softlookup.layers import (
+    FeedForward,
+    GatedFeedForward,
+    LayerNorm,
+    RMSNorm,
+    layer_norm,
+    rms_norm,
+)
 from softlookup.masks import causal_mask, padding_mask
-from softlookup.normalization import LayerNorm, RMSNorm, layer_norm, rms_norm
-from softlookup.positions import Rotary, alibi_bias
+from softlookup.models import DecoderBlock, EncoderBlock, Sublayer, make_norm
 
 orders = pytest.mark.parametrize("norm_first", [True, False], ids=["pre-norm", "post-norm"])
 

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from softlookup.objectives import smoothed_cross_entropy
+from softlookup.language_models import smoothed_cross_entropy
 from softlookup.ops import masked_softmax
 
 

@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.cache import KeyValueCache, LayerCache, readable
-from softlookup.multihead import MultiHeadAttention
+from softlookup.attention import KeyValueCache, LayerCache, MultiHeadAttention, readable
 
 
 def filled(cache, lengths, n, *, n_kv_heads=3, d_k=5, d_v=7):

@@ -10,7 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from softlookup.blocks import EncoderBlock
+from softlookup.models import EncoderBlock
 from softlookup.training import (
     Muon,
     load_checkpoint,

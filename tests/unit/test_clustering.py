@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.clustering import class_tf_idf, k_means, lloyd
+from softlookup.words import class_tf_idf, k_means, lloyd
 
 F64 = torch.float64
 

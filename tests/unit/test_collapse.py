@@ -8,9 +8,9 @@ import torch
 from torch.testing import assert_close
 
 from softlookup.analysis import ablated_streams, random_stack, rank_residual, token_cosine
-from softlookup.blocks import EncoderBlock
+from softlookup.layers import layer_norm
 from softlookup.masks import causal_mask
-from softlookup.normalization import layer_norm
+from softlookup.models import EncoderBlock
 
 
 def normal(generator, *shape):

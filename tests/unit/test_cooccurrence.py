@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.cooccurrence import cooccurrence_matrix, positive_pmi
+from softlookup.words import cooccurrence_matrix, positive_pmi
 
 F64 = torch.float64
 SENTENCES = [["a", "b", "a", "c", "x", "b"], ["c"], [], ["b", "b"], ["x", "a"]]

@@ -8,10 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from softlookup.attention import Attention, attention, attention_weights
-from softlookup.cost import (
+from softlookup.attention import (
+    Attention,
     Operations,
+    attention,
     attention_multiplications,
+    attention_weights,
     count_operations,
     critical_path,
     dependency_graph,
@@ -22,8 +24,8 @@ from softlookup.cost import (
     softmax_exponentials,
     weights_bytes,
 )
+from softlookup.layers import RNNCell, unroll
 from softlookup.masks import causal_mask
-from softlookup.recurrence import RNNCell, unroll
 
 N_Q, N_K, D_K, D_V, D, H = 11, 7, 5, 3, 13, 2
 

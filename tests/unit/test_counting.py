@@ -8,17 +8,18 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.counting import (
+from softlookup.words import (
     binary_matrix,
     count_matrix,
     document_frequency,
     inverse_document_frequency,
+    ngrams,
     term_frequency,
     tf_idf,
     top_words,
     vocabulary_coverage,
+    word_tokens,
 )
-from softlookup.text import ngrams, word_tokens
 
 WORDS = ["This", "is", "a", "sentence", "another", "not", "Yet"]
 TEXTS = [

@@ -18,9 +18,9 @@ import pooch
 import pytest
 
 from softlookup.data import SOURCES, multi30k, sms_spam, tiny_shakespeare
-from softlookup.data import cache as cache_module
+from softlookup.data import downloads as cache_module
 from softlookup.data import public as public_module
-from softlookup.data.cache import cache_folder
+from softlookup.data.downloads import cache_folder
 from softlookup.data.sources import MULTI30K_LANGUAGES, MULTI30K_SPLITS, RemoteFile
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data"

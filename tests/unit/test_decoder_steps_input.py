@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from softlookup.additive import AdditiveAttention, MultiplicativeAttention
-from softlookup.seq2seq import Decoder, Encoder, Seq2Seq
+from softlookup.attention import AdditiveAttention, MultiplicativeAttention
 from softlookup.show import DecoderSteps
-from softlookup.text import Vocabulary
-from softlookup.translation import BOS, EOS, PAD, Translator
+from softlookup.translation import BOS, EOS, PAD, Decoder, Encoder, Seq2Seq, Translator
+from softlookup.words import Vocabulary
 
 SOURCE, TARGET = ["un", "<b>roi</b>", "dort"], ["a", "king", "sleeps", "a"]
 

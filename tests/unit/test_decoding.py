@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from softlookup.decoding import (
+from softlookup.language_models import (
     Hypothesis,
     beam_search,
     greedy,

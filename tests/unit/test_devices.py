@@ -10,48 +10,62 @@ from second_device import AWAY, Away, second_device
 from torch.utils._pytree import tree_leaves
 
 import softlookup
-from softlookup import (
-    analysis,
-    attention,
+from softlookup import analysis, attention, ops, training, translation
+from softlookup.attention import (
+    AdditiveAttention,
+    GraphAttention,
+    MultiplicativeAttention,
     cache,
     efficient,
-    embeddings,
-    experts,
-    kernels,
-    multihead,
-    normalization,
-    ops,
-    patches,
+    multi_head,
     positions,
-    quantization,
-    recurrence,
-    training,
-    translation,
 )
-from softlookup.additive import AdditiveAttention, MultiplicativeAttention
-from softlookup.bert import BERT, BERTConfig
-from softlookup.blocks import DecoderBlock, EncoderBlock
-from softlookup.bptt import bptt
-from softlookup.decoding import beam_search, greedy, sample
-from softlookup.feedforward import FeedForward, GatedFeedForward
-from softlookup.gpt import GPT, GPTConfig
-from softlookup.graph import GraphAttention
-from softlookup.linear import fit_logistic, fit_softmax
-from softlookup.masks import block_mask, causal_mask, padding_mask
-from softlookup.neural_lm import FeedForwardLM, RecurrentLM, train_lm
-from softlookup.objectives import (
+from softlookup.language_models import (
+    FeedForwardLM,
+    RecurrentLM,
+    beam_search,
+    greedy,
     mask_tokens,
     masked_loss,
     next_token_log_probabilities,
     next_token_loss,
     random_pieces,
+    sample,
     smoothed_cross_entropy,
     smoothed_targets,
+    train_lm,
 )
-from softlookup.projection import principal_components, procrustes
-from softlookup.seq2seq import Decoder, Encoder, Seq2Seq
-from softlookup.transformer import Transformer, TransformerConfig
-from softlookup.vit import ViT, ViTConfig
+from softlookup.layers import (
+    FeedForward,
+    GatedFeedForward,
+    bptt,
+    experts,
+    normalization,
+    recurrence,
+)
+from softlookup.masks import block_mask, causal_mask, padding_mask
+from softlookup.models import (
+    BERT,
+    GPT,
+    BERTConfig,
+    DecoderBlock,
+    EncoderBlock,
+    GPTConfig,
+    Transformer,
+    TransformerConfig,
+    ViT,
+    ViTConfig,
+)
+from softlookup.tokenization import patches
+from softlookup.translation import Decoder, Encoder, Seq2Seq
+from softlookup.words import (
+    embeddings,
+    fit_logistic,
+    fit_softmax,
+    principal_components,
+    procrustes,
+    quantization,
+)
 
 LIBRARY = Path(softlookup.__file__).parent
 
@@ -172,7 +186,7 @@ def cached(on):
 
 
 def gated(on):
-    layer, gates = on(made(multihead.MultiHeadAttention, 8, 2)), torch.tensor([0.5, 0.0])
+    layer, gates = on(made(multi_head.MultiHeadAttention, 8, 2)), torch.tensor([0.5, 0.0])
     with analysis.head_gates(layer, gates), analysis.capture(layer, "weights") as seen:
         return layer(on(X)), seen["weights"]
 
@@ -247,8 +261,8 @@ CALLS = {
     "attention": lambda on: attention.attention(on(Q), on(K), on(V)),
     "attention_mask": lambda on: attention.attention_weights(on(X), on(X), on(MASK)),
     "Attention": lambda on: on(made(attention.Attention, 8, 4, 6))(on(X), mask=on(MASK)),
-    "heads": lambda on: on(made(multihead.MultiHeadAttention, 8, 2))(on(X), on(Y)),
-    "heads_step_by_step": lambda on: on(made(multihead.MultiHeadAttention, 8, 2, fused=False))(
+    "heads": lambda on: on(made(multi_head.MultiHeadAttention, 8, 2))(on(X), on(Y)),
+    "heads_step_by_step": lambda on: on(made(multi_head.MultiHeadAttention, 8, 2, fused=False))(
         on(X), mask=on(MASK)
     ),
     "gated": gated,
@@ -278,13 +292,13 @@ CALLS = {
     "linear_attention": lambda on: efficient.linear_attention(on(Q), on(K), on(V)),
     "stream_attention": lambda on: efficient.stream_attention(on(Q), on(Q), on(Q), 2, n_sinks=1),
     "softmax_plus_one": lambda on: efficient.softmax_plus_one(on(X)),
-    "hard_lookup": lambda on: kernels.hard_lookup(on(X[0]), on(Y[0]), on(Y[0])),
-    "soft_lookup": lambda on: kernels.soft_lookup(on(X[0]), on(Y[0]), on(Y[0])),
-    "nadaraya_watson": lambda on: kernels.nadaraya_watson(
-        on(X[0]), on(Y[0]), on(Y[0]), kernels.gaussian_scores
+    "hard_lookup": lambda on: attention.hard_lookup(on(X[0]), on(Y[0]), on(Y[0])),
+    "soft_lookup": lambda on: attention.soft_lookup(on(X[0]), on(Y[0]), on(Y[0])),
+    "nadaraya_watson": lambda on: attention.nadaraya_watson(
+        on(X[0]), on(Y[0]), on(Y[0]), attention.gaussian_scores
     ),
-    "gaussian_process": lambda on: kernels.gaussian_process_mean(
-        on(X[0]), on(Y[0]), on(Y[0, :, :1]), kernels.gaussian_scores, noise=0.1
+    "gaussian_process": lambda on: attention.gaussian_process_mean(
+        on(X[0]), on(Y[0]), on(Y[0, :, :1]), attention.gaussian_scores, noise=0.1
     ),
     "bptt": lambda on: bptt(
         *map(on, (X[0], IDS[0], X[0, 0, :4], drawn(4, 8), drawn(4, 4), drawn(4), drawn(11, 4)))
@@ -350,7 +364,7 @@ CALLS = {
     "rollout": lambda on: analysis.attention_rollout(on(drawn(2, 3, 5, 5).softmax(-1))),
     "captured_variance": lambda on: analysis.captured_variance(on(X)),
     "score_matrices": lambda on: analysis.score_matrices(
-        on(made(multihead.MultiHeadAttention, 8, 2))
+        on(made(multi_head.MultiHeadAttention, 8, 2))
     ),
     "logit_lens": lambda on: analysis.logit_lens(on(gpt()), on(IDS)),
 }
@@ -362,7 +376,7 @@ IN_FLOAT64 = ("sinusoidal_at", "Rotary", "GPT_today", "log_probabilities", "Recu
 @pytest.mark.parametrize("name", CALLS)
 def test_nothing_stays_on_the_cpu_and_nothing_needs_float64(name, monkeypatch):
     """Stricter than any GPU: as CUDA, and as MPS, which has no float64."""
-    monkeypatch.setattr("softlookup.precision.WITHOUT_FLOAT64", {AWAY.type})
+    monkeypatch.setattr("softlookup.ops.WITHOUT_FLOAT64", {AWAY.type})
     compare(CALLS[name], torch.float64)
 
 
@@ -423,7 +437,7 @@ def test_no_device_is_named_in_the_library():
     texts = {path: path.read_text(encoding="utf-8") for path in LIBRARY.rglob("*.py")}
     named = re.compile(r"""\.cuda\(|\.to\(["']|device=["']|["'](cuda|mps)["']""")
     found = {path.name for path, text in texts.items() if named.search(text)}
-    assert found <= {"precision.py", "distributed.py", "tiers.py"}
+    assert found <= {"ops.py", "distributed.py", "tiers.py"}
 
 
 def compare(call, *lacking):

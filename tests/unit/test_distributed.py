@@ -16,8 +16,7 @@ from torch.testing import assert_close
 
 from softlookup import capstone, training
 from softlookup.capstone import train_capstone
-from softlookup.tiers import Tier
-from softlookup.training import distributed
+from softlookup.training import Tier, distributed
 
 KINDS = worker.KINDS
 many = pytest.mark.skipif(

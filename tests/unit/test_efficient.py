@@ -6,9 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.attention import attention
-from softlookup.cost import count_operations, peak_memory
-from softlookup.efficient import (
+from softlookup.attention import attention, count_operations, peak_memory
+from softlookup.attention.efficient import (
     block_sparse_mask,
     elu_plus_one,
     linear_attention,

@@ -6,10 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.attention import attention, attention_weights
-from softlookup.cache import readable
-from softlookup.cost import path_lengths
-from softlookup.efficient import (
+from softlookup.attention import attention, attention_weights, path_lengths, readable
+from softlookup.attention.efficient import (
     cache_bytes,
     sliding_mask,
     softmax_plus_one,
@@ -17,8 +15,8 @@ from softlookup.efficient import (
     streaming_mask,
     strided_mask,
 )
-from softlookup.gpt import GPT, GPTConfig
 from softlookup.masks import causal_mask
+from softlookup.models import GPT, GPTConfig
 from softlookup.ops import softmax
 
 CASES = [(1, 1, 0), (7, 3, 0), (7, 3, 2), (7, 1, 1), (7, 5, 3), (7, 11, 2), (3, 2, 5)]

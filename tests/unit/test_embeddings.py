@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.embeddings import MEASURES, lookup, mean_vectors, nearest, one_hot, similarity
+from softlookup.words import MEASURES, lookup, mean_vectors, nearest, one_hot, similarity
 
 F64 = torch.float64
 

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.experts import MixtureOfExperts, balance_loss, expert_load, route
-from softlookup.feedforward import GatedFeedForward
+from softlookup.layers import GatedFeedForward, MixtureOfExperts, balance_loss, expert_load, route
 
 
 def tensor(values):

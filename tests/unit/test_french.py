@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from softlookup.alignment import is_monotone
 from softlookup.data.french import french_english, il_m_a_entarte
 from softlookup.data.french_words import ADJECTIVES, AUXILIARY, NOUNS, VERBS
+from softlookup.translation import is_monotone
 
 VOWEL = "aeiouhâéê"
 SUBJECTS = {

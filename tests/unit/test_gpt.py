@@ -11,12 +11,12 @@ from torch import nn
 from torch.testing import assert_close
 
 from softlookup.analysis import capture
-from softlookup.cache import KeyValueCache
-from softlookup.gpt import GPT, GPTConfig, parameter_count
-from softlookup.multihead import MultiHeadAttention
-from softlookup.normalization import LayerNorm, RMSNorm
+from softlookup.attention import KeyValueCache, MultiHeadAttention
+from softlookup.attention.positions import Rotary
+from softlookup.layers import LayerNorm, RMSNorm
+from softlookup.models import GPT, GPTConfig
+from softlookup.models.gpt import parameter_count
 from softlookup.ops import cross_entropy
-from softlookup.positions import Rotary
 
 SMALL = GPTConfig(13, context=11, d_model=12, n_heads=6, n_layers=3, d_ff=17)
 KINDS = {

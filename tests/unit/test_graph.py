@@ -6,10 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.attention import attention
+from softlookup.attention import GraphAttention, attend, attention, graph_mask, graph_scores
 from softlookup.data import KARATE_EDGES, KARATE_INSTRUCTOR_SIDE
-from softlookup.graph import GraphAttention, graph_mask, graph_scores
-from softlookup.kernels import attend
 
 
 @pytest.fixture(autouse=True)

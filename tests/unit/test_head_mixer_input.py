@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from softlookup.attention import MultiHeadAttention
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention
 from softlookup.show import HeadMixer
 
 

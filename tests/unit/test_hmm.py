@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from softlookup.hmm import forward_algorithm, next_observation
+from softlookup.language_models import forward_algorithm, next_observation
 
 
 @pytest.fixture(params=[(2, 3), (3, 5)], ids=str)

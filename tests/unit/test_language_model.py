@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from softlookup.language_model import LanguageModel, bits_per_byte, known_words, perplexity
+from softlookup.language_models import LanguageModel, bits_per_byte, known_words, perplexity
 
 
 class Alternating(LanguageModel):

@@ -19,10 +19,9 @@ from softlookup.analysis import (
     repeating_texts,
     residual_stream,
 )
-from softlookup.blocks import EncoderBlock
-from softlookup.gpt import GPT, GPTConfig
+from softlookup.attention import MultiHeadAttention
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention
+from softlookup.models import GPT, EncoderBlock, GPTConfig
 
 f64 = torch.float64
 

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from softlookup.masks import (
-    _padding,
     block_mask,
     causal_mask,
     dilated_mask,
     global_mask,
     padding_mask,
+    padding_of,
     window_mask,
 )
 
@@ -178,9 +178,9 @@ def test_global_mask_refuses_positions_outside():
 @pytest.mark.parametrize("lengths", [[2], [1, 3, 2]])
 def test_a_batch_of_ids_has_one_length_for_each_text(lengths):
     ids = torch.zeros(2, 3, dtype=torch.int64)
-    assert torch.equal(_padding([1, 3], ids), padding_mask([1, 3], n=3))
+    assert torch.equal(padding_of([1, 3], ids), padding_mask([1, 3], n=3))
     with pytest.raises(ValueError, match=f"one length for each text; got n_lengths={len(lengths)}"):
-        _padding(lengths, ids)
+        padding_of(lengths, ids)
 
 
 def test_padding_mask_refuses_lengths_outside():

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from softlookup.merges import apply_merges, count_pairs, learn_merges, merge_pair
+from softlookup.tokenization import apply_merges, count_pairs, learn_merges, merge_pair
 
 A, B, C = b"abc"
 

@@ -14,7 +14,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from softlookup import data
 from softlookup.data import CLASSES, KINDS, LECTURE_SENTENCES, SOURCES, Message, messages, split
-from softlookup.text import ngrams, word_tokens
+from softlookup.words import ngrams, word_tokens
 
 CARD = Path(__file__).resolve().parents[2] / "chapters" / "data_card.md"
 SHA256 = "452a662efe328e473f77b0cef53399f085022fc7b4778decf4688ea608774170"

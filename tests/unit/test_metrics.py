@@ -5,13 +5,7 @@ import re
 import pytest
 import torch
 
-from softlookup.metrics import (
-    adjusted_rand_index,
-    confusion_matrix,
-    f1_score,
-    precision,
-    recall,
-)
+from softlookup.words import adjusted_rand_index, confusion_matrix, f1_score, precision, recall
 
 # 2 true negatives, 3 false positives, 5 false negatives, 7 true positives
 TRUTH = torch.tensor([0] * 5 + [1] * 12)

@@ -7,14 +7,12 @@ import torch
 from second_device import Away, second_device
 from torch.testing import assert_close
 
-from softlookup.attention import attention_weights
-from softlookup.cache import KeyValueCache
+from softlookup.attention import KeyValueCache, attention_weights
 from softlookup.exercises import modern_attention_models as models
-from softlookup.gpt import GPT, GPTConfig
 from softlookup.masks import causal_mask
+from softlookup.models import GPT, GPTConfig
 from softlookup.ops import masked_softmax
-from softlookup.tiers import Tier
-from softlookup.training import train_model
+from softlookup.training import Tier, train_model
 
 
 @pytest.fixture

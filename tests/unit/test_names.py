@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from softlookup.data import NAME_PARTS, PERSON_OR_PLACE, tagged_sentences
-from softlookup.tagging import bio_to_spans, spans_to_bio
+from softlookup.words import bio_to_spans, spans_to_bio
 
 
 def draw(n=2000, names="all", seed=3):

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softlookup.language_model import EOS
-from softlookup.ngram import AddK, KneserNey, NGramModel, follower_counts, unseen_share
+from softlookup.language_models import AddK, KneserNey, NGramModel, follower_counts, unseen_share
+from softlookup.language_models.language_model import EOS
 
 DOG = [["the", "dog", "barks", "the", "dog", "runs"]]
 TEXTS = [text.split() for text in ("a b a c", "b a", "a b b", "c", "a b a", "")]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.normalization import LayerNorm, RMSNorm, layer_norm, rms_norm
+from softlookup.layers import LayerNorm, RMSNorm, layer_norm, rms_norm
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 

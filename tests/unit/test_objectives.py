@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.objectives import (
+from softlookup.language_models import (
     mask_tokens,
     masked_loss,
     next_token_log_probabilities,

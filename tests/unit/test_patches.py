@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from softlookup.patches import patchify, unpatchify
+from softlookup.tokenization import patchify, unpatchify
 
 
 def image(channels=3, height=6, width=10):

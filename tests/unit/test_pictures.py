@@ -7,8 +7,8 @@ import torch
 from torch.testing import assert_close
 
 from softlookup.data import SCENE_WORDS, captioned_digits, planted_scenes
-from softlookup.embeddings import similarity
-from softlookup.patches import patchify
+from softlookup.tokenization import patchify
+from softlookup.words import similarity
 
 
 def generator(seed=0):

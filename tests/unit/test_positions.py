@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.positions import (
+from softlookup.attention.positions import (
     LearnedPositions,
     Rotary,
     alibi_bias,

@@ -10,14 +10,12 @@ from safetensors.torch import save_file
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup.bert import BERT, BERTConfig
-from softlookup.bert import parameter_count as bert_count
-from softlookup.bpe import BytePairTokenizer
-from softlookup.gpt import GPT, GPTConfig
-from softlookup.gpt import parameter_count as gpt_count
-from softlookup.pretrained import BERTTokenizer, GPT2Tokenizer, load_bert, load_gpt2
-from softlookup.pretrained.bert_tokenizer import SPECIAL_TOKENS, bert_words
-from softlookup.pretrained.checkpoint import (
+from softlookup.models import BERT, GPT, BERTConfig, GPTConfig
+from softlookup.models.bert import parameter_count as bert_count
+from softlookup.models.gpt import parameter_count as gpt_count
+from softlookup.models.pretrained import BERTTokenizer, GPT2Tokenizer, load_bert, load_gpt2
+from softlookup.models.pretrained.bert_tokenizer import SPECIAL_TOKENS, bert_words
+from softlookup.models.pretrained.checkpoint import (
     Part,
     fill,
     known_activation,
@@ -25,7 +23,8 @@ from softlookup.pretrained.checkpoint import (
     require_same,
     require_settings,
 )
-from softlookup.pretrained.gpt2_tokenizer import byte_characters
+from softlookup.models.pretrained.gpt2_tokenizer import byte_characters
+from softlookup.tokenization import BytePairTokenizer
 
 CONFIG = GPTConfig(17, 13, 10, 5, 2, d_ff=7, activation="gelu_tanh")
 BERT_CONFIG = BERTConfig(17, 13, 10, 5, 2, d_ff=7, n_segments=3)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.projection import principal_components, procrustes, project, reconstruct
+from softlookup.words import principal_components, procrustes, project, reconstruct
 
 F64 = torch.float64
 

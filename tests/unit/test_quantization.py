@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.quantization import dequantize, quantize
+from softlookup.words import dequantize, quantize
 
 F64 = torch.float64
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.recurrence import GRUCell, LSTMCell, RNNCell, rnn_step, unroll
+from softlookup.layers import GRUCell, LSTMCell, RNNCell, rnn_step, unroll
 
 CELLS = [RNNCell, GRUCell, LSTMCell]
 

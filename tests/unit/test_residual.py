@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup.residual import Residual
+from softlookup.layers import Residual
 
 
 @pytest.fixture

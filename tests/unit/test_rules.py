@@ -7,7 +7,7 @@ import pytest
 import regex
 
 from softlookup.data import messages, split
-from softlookup.rules import (
+from softlookup.words import (
     MEDICINES,
     MONEY,
     capital_share,

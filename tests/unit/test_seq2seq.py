@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.additive import AdditiveAttention, MultiplicativeAttention
-from softlookup.decoding import beam_search, greedy
+from softlookup.attention import AdditiveAttention, MultiplicativeAttention
+from softlookup.language_models import beam_search, greedy
+from softlookup.layers import unroll
 from softlookup.ops import softmax
-from softlookup.recurrence import unroll
-from softlookup.seq2seq import Decoder, DecoderState, Encoder, Seq2Seq
+from softlookup.translation import Decoder, DecoderState, Encoder, Seq2Seq
 
 BOS, EOS = 1, 2
 KINDS = {

@@ -7,7 +7,7 @@ import torch
 from matplotlib.patches import FancyArrowPatch
 
 from softlookup import analysis
-from softlookup.gpt import GPT, GPTConfig
+from softlookup.models import GPT, GPTConfig
 from softlookup.show.looking_inside import induction_panels, map_grid, patch_panels, token_arcs
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from softlookup.splitting import GPT2_PATTERN, GPT4_PATTERN, compiled, split_chunks
+from softlookup.tokenization import GPT2_PATTERN, GPT4_PATTERN, split_chunks
+from softlookup.tokenization.splitting import compiled
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,14 @@ import re
 import pytest
 import torch
 
-from softlookup.metrics import f1_score, precision, recall
-from softlookup.tagging import (
+from softlookup.words import (
     STRAY,
     SpanScores,
     bio_to_spans,
     conflicting_labels,
+    f1_score,
+    precision,
+    recall,
     span_scores,
     spans_to_bio,
     token_scores,

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from softlookup.checks import require_distinct, require_tokens
-from softlookup.text import (
+from softlookup.words import (
     Vocabulary,
     ngrams,
     offsets_to_span,

@@ -7,7 +7,7 @@ import torch
 from second_device import second_device
 from torch import nn
 
-from softlookup.tiers import TIER_VARIABLE, TIERS, Tier, choose_tier
+from softlookup.training import TIER_VARIABLE, TIERS, Tier, choose_tier
 
 GIB = 2**30
 CARDS = {  # memory in GiB as the cards report it, and whether they compute in bfloat16

@@ -6,10 +6,18 @@ from softlookup import tokenization
 
 
 def test_each_name_is_that_of_its_module():
-    modules = ("splitting", "merges", "bpe", "wordpiece", "unigram", "unigram_model")
+    modules = (
+        "byte_pairs",
+        "merges",
+        "patches",
+        "segmentation",
+        "splitting",
+        "unigram",
+        "wordpiece",
+    )
     found = {}
     for name in modules:
-        module = importlib.import_module(f"softlookup.{name}")
+        module = importlib.import_module(f"softlookup.tokenization.{name}")
         found |= {key: thing for key, thing in vars(module).items() if not key.startswith("_")}
     for name in tokenization.__all__:
         assert getattr(tokenization, name) is found[name]

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup.blocks import EncoderBlock
+from softlookup.attention.positions import LearnedPositions
 from softlookup.masks import causal_mask, padding_mask
+from softlookup.models import EncoderBlock, Transformer, TransformerConfig
 from softlookup.ops import cross_entropy
-from softlookup.positions import LearnedPositions
 from softlookup.training import (
     accumulate,
     clip_gradients,
@@ -24,7 +24,6 @@ from softlookup.training import (
     warmup_cosine,
     warmup_stable_decay,
 )
-from softlookup.transformer import Transformer, TransformerConfig
 
 VOCAB = 11
 

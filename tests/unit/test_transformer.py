@@ -11,17 +11,13 @@ from torch import nn
 from torch.testing import assert_close
 
 from softlookup.analysis import capture
-from softlookup.decoding import beam_search, greedy
-from softlookup.multihead import MultiHeadAttention
+from softlookup.attention import MultiHeadAttention
+from softlookup.attention.positions import sinusoidal
+from softlookup.language_models import beam_search, greedy
+from softlookup.models import Transformer, TransformerConfig
+from softlookup.models.encoder_decoder import ParameterCounts, parameter_counts
 from softlookup.ops import cross_entropy
-from softlookup.positions import sinusoidal
 from softlookup.training import load_checkpoint, save_checkpoint
-from softlookup.transformer import (
-    ParameterCounts,
-    Transformer,
-    TransformerConfig,
-    parameter_counts,
-)
 
 SMALL = TransformerConfig(
     13, d_model=6, n_heads=3, d_ff=11, n_encoder_layers=2, n_decoder_layers=3, dropout=0.0

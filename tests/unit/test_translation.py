@@ -9,22 +9,24 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from softlookup.alignment import best_links
-from softlookup.seq2seq import Decoder, Encoder, Seq2Seq
-from softlookup.text import Vocabulary
-from softlookup.transformer import Transformer, TransformerConfig
+from softlookup.models import Transformer, TransformerConfig
 from softlookup.translation import (
     BOS,
     EOS,
     PAD,
+    Decoder,
+    Encoder,
+    Seq2Seq,
     Translator,
     batches_of_pairs,
+    best_links,
     pad_batch,
     sequence_loss,
     train_transformer,
     train_translator,
     translation_loss,
 )
+from softlookup.words import Vocabulary
 
 LETTERS = "abcdefg"
 TINY = {"d_model": 16, "d_hidden": 32, "d_attention": 8}

@@ -7,8 +7,7 @@ from itertools import product
 import pytest
 
 from softlookup.data import messages
-from softlookup.unigram import UnigramTokenizer, split_at_markers
-from softlookup.unigram_model import UnigramModel
+from softlookup.tokenization import UnigramModel, UnigramTokenizer, split_at_markers
 
 SCORES = {"a": -2.0, "b": -1.5, "ab": -2.25, "ba": -3.0, "aba": -4.5, "c": -4.0, "bc": -4.25}
 

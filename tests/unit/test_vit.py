@@ -18,9 +18,10 @@ from torch import nn
 from torch.testing import assert_close
 
 from softlookup.analysis import capture
-from softlookup.multihead import MultiHeadAttention
+from softlookup.attention import MultiHeadAttention
+from softlookup.models import ViT, ViTConfig
+from softlookup.models.vit import parameter_count
 from softlookup.ops import cross_entropy
-from softlookup.vit import ViT, ViTConfig, parameter_count
 
 SMALL = ViTConfig(
     11, image_size=(4, 6), patch_size=2, channels=3, d_model=10, n_heads=5, n_layers=2, d_ff=7

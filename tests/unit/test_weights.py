@@ -8,17 +8,16 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from softlookup.bert import BERTConfig
-from softlookup.bert import parameter_count as bert_count
 from softlookup.data import SOURCES, load_pretrained
-from softlookup.data import cache as cache_module
+from softlookup.data import downloads as cache_module
 from softlookup.data import weights as weights_module
-from softlookup.decoding import greedy
-from softlookup.gpt import GPTConfig
-from softlookup.gpt import parameter_count as gpt_count
-from softlookup.pretrained import fill_gap, load_bert, load_gpt2, write_on
-from softlookup.pretrained.bert_tokenizer import SPECIAL_TOKENS
-from softlookup.pretrained.gpt2_tokenizer import byte_characters
+from softlookup.language_models import greedy
+from softlookup.models import BERTConfig, GPTConfig
+from softlookup.models.bert import parameter_count as bert_count
+from softlookup.models.gpt import parameter_count as gpt_count
+from softlookup.models.pretrained import fill_gap, load_bert, load_gpt2, write_on
+from softlookup.models.pretrained.bert_tokenizer import SPECIAL_TOKENS
+from softlookup.models.pretrained.gpt2_tokenizer import byte_characters
 
 GPT2, BERT = NAMES = "gpt2", "bert-base-uncased"
 CONFIGS = {

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.word2vec import (
+from softlookup.words.word2vec import (
     analogy,
     analogy_accuracy,
     cbow_examples,

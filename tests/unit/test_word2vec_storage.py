@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import save_file
 
 from softlookup.data import PRETRAINED_FILE, pretrained_vectors
-from softlookup.text import Vocabulary
-from softlookup.word2vec import Word2Vec, load_word2vec, load_word2vec_text, save_word2vec
+from softlookup.words import Vocabulary
+from softlookup.words.word2vec import Word2Vec, load_word2vec, load_word2vec_text, save_word2vec
 
 WORDS = ["the", "queen", "a word", 'quote"\\', "γάτα", "\n"]
 D_MODEL = 5

@@ -11,8 +11,8 @@ from torch.testing import assert_close
 
 from softlookup.data import GRAMMAR_ANALOGIES, GRAMMAR_SYNONYMS, planted_sentences
 from softlookup.ops import cosine_similarity
-from softlookup.text import Vocabulary
-from softlookup.word2vec import (
+from softlookup.words import Vocabulary
+from softlookup.words.word2vec import (
     Word2Vec,
     analogy_accuracy,
     cbow_examples,
@@ -333,9 +333,9 @@ def test_the_rate_falls_in_a_straight_line(monkeypatch):
 
 
 def test_blocks_are_cut_between_sentences_and_lose_nothing(monkeypatch):
-    (whole,) = numbering._numbered(SMALL, 1)[2]
+    (whole,) = numbering.number_sentences(SMALL, 1)[2]
     monkeypatch.setattr(numbering, "BLOCK", 7)
-    vocabulary, _, blocks = numbering._numbered(SMALL, 1)
+    vocabulary, _, blocks = numbering.number_sentences(SMALL, 1)
     assert len(blocks) > 3
     assert all(len(ids) >= 7 for ids, _ in blocks[:-1])
     ids, numbers = (torch.cat(parts) for parts in zip(*blocks, strict=True))
@@ -356,7 +356,7 @@ def test_a_block_without_pairs_is_passed_over(monkeypatch):
 
 def test_the_vocabulary_is_sorted_and_rare_words_leave_no_gap():
     text = [["b", "rare", "a"], ["a", "b", "c", "c"], ["a"]]
-    vocabulary, counts, blocks = numbering._numbered(text, 2)
+    vocabulary, counts, blocks = numbering.number_sentences(text, 2)
     assert vocabulary.tokens == ["a", "b", "c"]
     assert counts.tolist() == [3, 2, 2]
     assert [ids.tolist() for ids, _ in blocks] == [[1, 0, 0, 1, 2, 2, 0]]

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from softlookup.data import book_prose, messages
-from softlookup.wordpiece import WordPieceTokenizer, split_words
+from softlookup.tokenization import WordPieceTokenizer, split_words
 
 
 def longest_first(word, pieces):

@@ -1,4 +1,13 @@
-"""What one does with a trained model: look at its probes, mute its heads, name their patterns."""
+"""What one does with a trained model: look at its probes, mute its heads, name their patterns.
+
+Read in this order:
+
+- ``probes``: what a model computes on the way
+- ``patterns``, ``distances``, ``induction``: what heads read, and which are alike
+- ``muting`` and ``patching``: what happens without a head, or with another's numbers
+- ``rollout`` and ``lens``: attention over all layers, predictions after each
+- ``spectra`` and ``collapse``: ranks of scores, and tokens that become alike
+"""
 
 from softlookup.analysis.collapse import (
     ablated_streams,

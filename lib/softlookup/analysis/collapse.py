@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from softlookup.blocks import EncoderBlock, Sublayer
 from softlookup.checks import require, require_choice, require_float, require_int
+from softlookup.models import EncoderBlock, Sublayer
 from softlookup.ops import unit_vectors
 
 

@@ -29,7 +29,7 @@ def residual_stream(
     Source: Elhage et al. 2021, "The residual stream". Chapter: looking_inside#the-logit-lens.
 
     Example:
-        >>> from softlookup.gpt import GPT, GPTConfig
+        >>> from softlookup.models import GPT, GPTConfig
         >>> model = GPT(GPTConfig(vocab_size=5, context=7, d_model=6, n_heads=2, n_layers=3))
         >>> residual_stream(model, torch.tensor([[0, 4, 2]])).shape
         torch.Size([4, 1, 3, 6])
@@ -65,7 +65,7 @@ def logit_lens(
     Chapter: looking_inside#the-logit-lens.
 
     Example:
-        >>> from softlookup.gpt import GPT, GPTConfig
+        >>> from softlookup.models import GPT, GPTConfig
         >>> model = GPT(GPTConfig(vocab_size=5, context=7, d_model=6, n_heads=2, n_layers=3))
         >>> ids = torch.tensor([[0, 4, 2]])
         >>> torch.allclose(logit_lens(model, ids)[-1], model(ids), atol=1e-6)

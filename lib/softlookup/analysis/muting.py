@@ -34,7 +34,7 @@ def head_gates(
     "Multi-head Attention". Chapter: many_heads#muting-heads.
 
     Example:
-        >>> from softlookup.multihead import MultiHeadAttention
+        >>> from softlookup.attention import MultiHeadAttention
         >>> layer = MultiHeadAttention(4, 2)
         >>> with head_gates(layer, [0.0, 0.0]):
         ...     silent = layer(torch.ones(3, 4))

@@ -35,7 +35,7 @@ def patch(model: nn.Module, replacements: Mapping[str, Replacement]) -> Iterator
     Source: Vig et al. 2020; Meng et al. 2022. Chapter: looking_inside#patching.
 
     Example:
-        >>> from softlookup.multihead import MultiHeadAttention
+        >>> from softlookup.attention import MultiHeadAttention
         >>> layer = MultiHeadAttention(4, 2)
         >>> with patch(layer, {"heads": torch.zeros_like}):
         ...     silent = layer(torch.ones(3, 4))

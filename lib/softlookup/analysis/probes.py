@@ -32,7 +32,7 @@ def capture(model: nn.Module, *names: str) -> Iterator[dict[str, Tensor]]:
 
     Example:
         >>> import torch
-        >>> from softlookup.multihead import MultiHeadAttention
+        >>> from softlookup.attention import MultiHeadAttention
         >>> layer = MultiHeadAttention(4, 2)
         >>> with capture(layer, "weights") as seen:
         ...     out = layer(torch.zeros(3, 4))
@@ -67,7 +67,7 @@ def probes_of(model: nn.Module, *names: str) -> dict[str, nn.Module]:
     Source: lecture 002, "Understanding the Model". Chapter: many_heads#the-probes.
 
     Example:
-        >>> from softlookup.multihead import MultiHeadAttention
+        >>> from softlookup.attention import MultiHeadAttention
         >>> list(probes_of(MultiHeadAttention(4, 2)))
         ['weights', 'heads']
     """

@@ -27,7 +27,7 @@ def attention_maps(
     Source: lecture 002, "Understanding the Model". Chapter: looking_inside#attention-maps.
 
     Example:
-        >>> from softlookup.multihead import MultiHeadAttention
+        >>> from softlookup.attention import MultiHeadAttention
         >>> attention_maps(MultiHeadAttention(4, 2), torch.zeros(5, 3, 4)).shape
         torch.Size([1, 5, 2, 3, 3])
     """

@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from softlookup.attention import MultiHeadAttention
 from softlookup.checks import require, require_float
-from softlookup.multihead import MultiHeadAttention
 
 
 def captured_variance(matrix: Float[Tensor, "*batch m n"]) -> Float[Tensor, "*batch k"]:

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from softlookup.checks import require, require_int
 from softlookup.ops import unit_vectors
-from softlookup.patches import unpatchify
+from softlookup.tokenization import unpatchify
 
 SCENE_WORDS = ("sun", "moon", "tree", "house", "boat", "bird")
 """What a scene may show: one sign each, always in the same patch."""

@@ -3,9 +3,9 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.data.cache import cache_folder
-from softlookup.text import Vocabulary
-from softlookup.word2vec import load_word2vec_text
+from softlookup.data.downloads import cache_folder
+from softlookup.words import Vocabulary
+from softlookup.words.word2vec import load_word2vec_text
 
 PRETRAINED_FILE = "word2vec.txt"
 """The name under which the file is looked for, in word2vec's text format."""

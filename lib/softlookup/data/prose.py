@@ -41,7 +41,7 @@ def book_prose() -> str:
     return text
 
 
-def _tenth_out(paragraphs: list[str]) -> tuple[list[str], list[str]]:
+def tenth_out(paragraphs: list[str]) -> tuple[list[str], list[str]]:
     """The paragraphs to learn from, and those held out: the first of every ten."""
     return [text for i, text in enumerate(paragraphs) if i % 10], paragraphs[::10]
 

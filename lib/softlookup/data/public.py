@@ -7,8 +7,8 @@ with and without it; ``download=True`` fetches what is missing. ``SOURCES`` hold
 import gzip
 
 from softlookup.checks import require_choice
-from softlookup.data.cache import fetch
 from softlookup.data.corpus import Message
+from softlookup.data.downloads import fetch
 from softlookup.data.sources import MULTI30K_LANGUAGES, MULTI30K_SPLITS, SOURCES
 
 

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from softlookup.bert import BERT, BERTConfig
 from softlookup.checks import require_choice
-from softlookup.data.cache import cache_folder, fetch
+from softlookup.data.downloads import cache_folder, fetch
 from softlookup.data.sources import SOURCES
-from softlookup.gpt import GPT, GPTConfig
-from softlookup.pretrained import BERTTokenizer, GPT2Tokenizer, load_bert, load_gpt2
+from softlookup.models import BERT, GPT, BERTConfig, GPTConfig
+from softlookup.models.pretrained import BERTTokenizer, GPT2Tokenizer, load_bert, load_gpt2
 
 CONFIGS: Mapping[str, GPTConfig | BERTConfig] = {
     "gpt2": GPTConfig.gpt2("small"),

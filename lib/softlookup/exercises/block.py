@@ -8,11 +8,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from softlookup.analysis import ablated_streams, random_stack, rank_residual
+from softlookup.attention import MultiHeadAttention
 from softlookup.checks import require_choice, require_int
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
-from softlookup.feedforward import FeedForward
+from softlookup.layers import FeedForward
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention
 
 _SWITCHES = ("skip", "feed-forward", "norm")
 _BLOCKS = 6

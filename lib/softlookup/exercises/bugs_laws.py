@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from softlookup.exercises.bugs_model import Part, Patient, text_loss, train_patient
-from softlookup.merges import merge_pair
+from softlookup.tokenization import merge_pair
 
 Law = Callable[..., str | None]
 

@@ -8,15 +8,14 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from softlookup.attention import attention_scores
+from softlookup.attention import attention_scores, join_heads, split_heads
+from softlookup.attention.positions import sinusoidal
 from softlookup.checks import require
-from softlookup.decoding import top_k_filter
+from softlookup.language_models import top_k_filter
+from softlookup.layers import layer_norm
 from softlookup.masks import causal_mask
-from softlookup.merges import count_pairs, merge_pair
-from softlookup.multihead import join_heads, split_heads
-from softlookup.normalization import layer_norm
 from softlookup.ops import masked_softmax
-from softlookup.positions import sinusoidal
+from softlookup.tokenization import count_pairs, merge_pair
 
 Part = Callable[..., object]
 Text = tuple[Tensor, Tensor]

@@ -126,10 +126,10 @@ def _same_chunks(
 
 
 def _encode(function: object) -> str:
-    cases = _encode_cases()
+    cases = encode_cases()
     answers = [_tokens_of(function, chunk, merges) for chunk, merges in cases]
     for (chunk, merges), tokens in zip(cases, answers, strict=True):
-        if tokens != (expected := _by_rank(chunk, merges)):
+        if tokens != (expected := encode_by_rank(chunk, merges)):
             case = f"{chunk!r} becomes {expected}; yours is {tokens}."
             if "".join(map(str, tokens)) != chunk:
                 raise Wrong(f"{case} Your tokens do not join to the chunk.")
@@ -147,7 +147,7 @@ def _tokens_of(function: object, chunk: str, merges: Merges) -> list:
         raise Wrong(f"Return a list of tokens; you returned {yours!r}.") from None
 
 
-def _encode_cases() -> list[tuple[str, Merges]]:
+def encode_cases() -> list[tuple[str, Merges]]:
     """Chunks of the messages, and made-up ones of two letters, each with learned merges."""
     draw = random.Random(6)
     texts = [message.text for message in messages()]
@@ -164,7 +164,8 @@ def _merges_of(tokenizer: BytePairTokenizer) -> Merges:
     return [(names[left], names[right]) for left, right in tokenizer.merges]
 
 
-def _by_rank(chunk: str, merges: Merges) -> list[str]:
+def encode_by_rank(chunk: str, merges: Merges) -> list[str]:
+    """The tokens of a chunk: always the merge that was learned first."""
     ranks = {pair: rank for rank, pair in enumerate(merges)}
     tokens = list(chunk)
     while possible := [ranks[pair] for pair in pairwise(tokens) if pair in ranks]:
@@ -205,7 +206,7 @@ SHORTCUTS: tuple[tuple[str, Callable[[str, Merges], list[str]]], ...] = (
      "wherever it stands.", _as_found),
     ("You take the longest known token from the left, as WordPiece does. Repeat the merges "
      "instead.", _longest_first),
-    (BACKWARDS, lambda chunk, merges: _by_rank(chunk, merges[::-1])),
+    (BACKWARDS, lambda chunk, merges: encode_by_rank(chunk, merges[::-1])),
     (BACKWARDS, lambda chunk, merges: _by_order(chunk, merges[::-1])),
     ("Nothing was joined.", lambda chunk, merges: list(chunk)),
 )  # fmt: skip

@@ -7,16 +7,19 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from softlookup.counting import (
-    count_matrix,
-    document_frequency,
-    inverse_document_frequency,
-    tf_idf,
-)
 from softlookup.data import LECTURE_SENTENCES, messages, split
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
-from softlookup.metrics import f1_score, precision, recall
-from softlookup.text import ngrams, word_tokens
+from softlookup.words import (
+    count_matrix,
+    document_frequency,
+    f1_score,
+    inverse_document_frequency,
+    ngrams,
+    precision,
+    recall,
+    tf_idf,
+    word_tokens,
+)
 
 SLIDE = LECTURE_SENTENCES
 MORE = (

@@ -8,14 +8,19 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from softlookup.counting import count_matrix
 from softlookup.data import captioned_digits
-from softlookup.embeddings import one_hot, similarity
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
-from softlookup.linear import fit_logistic, logistic_probability
 from softlookup.ops import cosine_similarity
-from softlookup.projection import principal_components, project
-from softlookup.quantization import dequantize
+from softlookup.words import (
+    count_matrix,
+    dequantize,
+    fit_logistic,
+    logistic_probability,
+    one_hot,
+    principal_components,
+    project,
+    similarity,
+)
 
 REQUIRED_ACCURACY = 0.9
 SEEN = 240  # of 360 pairs of a caption and a picture

@@ -7,9 +7,7 @@ import torch
 
 from softlookup.data import agreement_sentences
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
-from softlookup.hmm import forward_algorithm
-from softlookup.language_model import perplexity
-from softlookup.ngram import NGramModel
+from softlookup.language_models import NGramModel, forward_algorithm, perplexity
 
 LECTURE = ["the", "dog", "barks", "the", "dog", "runs"]
 LINES = (LECTURE, ["a", "b", "a", "b", "b", "a"], ["no", "no", "no", "yes"])

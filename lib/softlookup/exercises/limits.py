@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from softlookup.attention import attention, attention_weights
-from softlookup.cost import (
+from softlookup.attention import (
+    attention,
     attention_multiplications,
+    attention_weights,
     dependency_graph,
     path_lengths,
     projection_multiplications,

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
 from softlookup.ops import unit_vectors
-from softlookup.patches import patchify
+from softlookup.tokenization import patchify
 
 _SEED, _TOKENS, _SEEN = 19, 8, 6
 _PREVIOUS = (1, 0)

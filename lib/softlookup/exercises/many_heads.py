@@ -6,11 +6,10 @@ from itertools import combinations
 import torch
 from torch import Tensor, nn
 
-from softlookup.attention import Attention
+from softlookup.attention import Attention, MultiHeadAttention, join_heads
 from softlookup.exercises.many_heads_models import N_SPEAKERS, accuracy_with, seeded, train_alike
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention, join_heads
 
 _WIDTH, _HEADS, _PARAMETERS, _ENOUGH = 64, 8, 16_640, 0.95
 

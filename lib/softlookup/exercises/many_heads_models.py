@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from softlookup.analysis import head_gates
+from softlookup.attention import MultiHeadAttention
 from softlookup.checks import require, require_int
 from softlookup.masks import causal_mask
-from softlookup.multihead import MultiHeadAttention
 
 N_SPEAKERS = 6
 _LETTERS, _PLACES = 6, 8

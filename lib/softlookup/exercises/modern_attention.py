@@ -3,9 +3,8 @@
 import torch
 from torch import Tensor
 
-from softlookup.attention import attention
-from softlookup.cost import count_operations, path_lengths
-from softlookup.efficient import (
+from softlookup.attention import attention, count_operations, path_lengths
+from softlookup.attention.efficient import (
     elu_plus_one,
     linear_attention,
     sliding_mask,

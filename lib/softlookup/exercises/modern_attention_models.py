@@ -7,16 +7,14 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from softlookup.attention import attention_scores
-from softlookup.cache import KeyValueCache
+from softlookup.attention import KeyValueCache, attention_scores
+from softlookup.attention.positions import Rotary
 from softlookup.checks import require_int
 from softlookup.data import book_prose
-from softlookup.data.prose import _tenth_out
-from softlookup.gpt import GPT, GPTConfig
+from softlookup.data.prose import tenth_out
 from softlookup.masks import causal_mask
-from softlookup.positions import Rotary
-from softlookup.tiers import Tier, choose_tier
-from softlookup.training import train_model
+from softlookup.models import GPT, GPTConfig
+from softlookup.training import Tier, choose_tier, train_model
 
 LETTERS = "^abcdefghijklmnopqrstuvwxyz"
 """Token 0, shown as ^, begins a text."""
@@ -174,7 +172,7 @@ def train_prose_gpt(
     known = {letter: k for k, letter in enumerate(sorted(set(prose)), start=1)}
     seen, held_out = (
         torch.tensor([known[letter] for paragraph in part for letter in paragraph + "\n"])
-        for part in _tenth_out(prose.splitlines())
+        for part in tenth_out(prose.splitlines())
     )
 
     def drawn(n_texts: int, n: int, part: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from softlookup.attention.positions import period, shift_rotation, sinusoidal, sinusoidal_at
 from softlookup.exercises.verdict import (
     Verdict,
     Wrong,
@@ -15,7 +16,6 @@ from softlookup.exercises.verdict import (
     started,
     verdict,
 )
-from softlookup.positions import period, shift_rotation, sinusoidal, sinusoidal_at
 
 _WIDTH, _FIRST, _FOUND = 36, 6, [41, 7, 163, 90]  # of the table without labels
 _LONGEST, _WIDEST = 200, 64  # where it is to be searched

@@ -6,7 +6,6 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from softlookup.bptt import bptt
 from softlookup.checks import require_int
 from softlookup.exercises.verdict import (
     Verdict,
@@ -18,7 +17,7 @@ from softlookup.exercises.verdict import (
     started,
     verdict,
 )
-from softlookup.recurrence import RNNCell, unroll
+from softlookup.layers import RNNCell, bptt, unroll
 
 _STATE, _OUTPUT, _FIRST_WRONG = (0.421899, 0.537050), 0.820864, 0.4228
 _LETTERS, _UNITS, _ENOUGH, _LONGEST = 8, 16, 0.9, 64

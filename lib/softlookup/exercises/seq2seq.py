@@ -5,8 +5,7 @@ from torch import Tensor
 from torch.autograd.functional import jacobian
 from torch.utils.flop_counter import FlopCounterMode
 
-from softlookup.additive import AdditiveAttention, MultiplicativeAttention, additive_scores
-from softlookup.alignment import alignment_matrix, best_links
+from softlookup.attention import AdditiveAttention, MultiplicativeAttention, additive_scores
 from softlookup.exercises.verdict import (
     Verdict,
     Wrong,
@@ -18,7 +17,7 @@ from softlookup.exercises.verdict import (
     verdict,
 )
 from softlookup.masks import window_mask
-from softlookup.translation import PAD, Translator
+from softlookup.translation import PAD, Translator, alignment_matrix, best_links
 
 _FRENCH, _ENGLISH = ["il", "m'", "a", "entarté"], ["he", "hit", "me", "with", "a", "pie"]
 _LINKS = {(0, 0), (1, 2), (2, 1), (3, 1), (3, 3), (3, 4), (3, 5)}

@@ -6,14 +6,14 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
-from softlookup.kernels import (
+from softlookup.attention import (
     gaussian_scores,
     laplace_scores,
     lookup_error_bound,
     nadaraya_watson,
     soft_lookup,
 )
+from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
 
 OVER_QUERIES = (
     "Your weights sum to 1 over queries; they should over keys. Take the softmax along the last "

@@ -12,14 +12,8 @@ from softlookup.attention import attention
 from softlookup.data import TaggedSentence, tagged_sentences
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
 from softlookup.masks import causal_mask, window_mask
-from softlookup.tagging import (
-    Span,
-    bio_to_spans,
-    conflicting_labels,
-    spans_to_bio,
-    token_scores,
-)
-from softlookup.word2vec import train_word2vec
+from softlookup.words import Span, bio_to_spans, conflicting_labels, spans_to_bio, token_scores
+from softlookup.words.word2vec import train_word2vec
 
 TAGS = ("O", "B-PERSON", "I-PERSON", "B-PLACE", "I-PLACE", "B-ORG", "I-ORG")
 REQUIRED_F1 = 0.95

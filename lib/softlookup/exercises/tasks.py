@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from softlookup.exercises.verdict import Verdict, Wrong, call, started, verdict
-from softlookup.text import token_offsets
+from softlookup.words import token_offsets
 
 FAMILIES = {
     "Is this review friendly or hostile?": "classification",

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
-from softlookup.gpt import GPT, GPTConfig, parameter_count
+from softlookup.models import GPT, GPTConfig
+from softlookup.models.gpt import parameter_count
 
 GPT1 = (40_478, 512, 768, 12)
 SIZES = (GPT1, (7, 5, 4, 1), (50, 16, 12, 2), (11, 3, 8, 5))

@@ -7,7 +7,6 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from softlookup.bleu import corpus_bleu
 from softlookup.exercises.verdict import (
     Verdict,
     Wrong,
@@ -17,7 +16,9 @@ from softlookup.exercises.verdict import (
     started,
     verdict,
 )
-from softlookup.transformer import Transformer, TransformerConfig, parameter_counts
+from softlookup.models import Transformer, TransformerConfig
+from softlookup.models.encoder_decoder import parameter_counts
+from softlookup.translation import corpus_bleu
 
 _VOCAB = 37_000
 

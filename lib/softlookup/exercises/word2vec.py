@@ -8,7 +8,7 @@ from torch import Tensor
 
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, verdict
 from softlookup.ops import softmax
-from softlookup.word2vec import analogy_accuracy, noise_distribution
+from softlookup.words.word2vec import analogy_accuracy, noise_distribution
 
 EIGHT = ["my", "bus", "needs", "fuel", "before", "the", "next", "hill"]
 ROSE = ["a", "rose", "is", "a", "rose", "is", "a", "rose"]

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, verdict
 from softlookup.ops import softmax
-from softlookup.word2vec import skip_gram_gradient
+from softlookup.words.word2vec import skip_gram_gradient
 
 f64 = torch.float64
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from softlookup.checks import require, require_choice
 from softlookup.show.figure import check_texts, figure_html
-from softlookup.tagging import Span, conflicting_labels, spans_to_bio
+from softlookup.words import Span, conflicting_labels, spans_to_bio
 
 DIRECTIONS = ("ltr", "rtl")
 _HUES = ("blue", "orange", "green", "purple", "red", "sky")

@@ -17,12 +17,12 @@ from torch.optim import Optimizer
 from softlookup.checks import require, require_int
 from softlookup.files import replace_file
 from softlookup.training.optimizer_states import (
-    _description,
-    _require_names,
-    _restored,
-    _tensors_of,
+    describe,
+    require_names,
+    restored_state,
+    tensors_of,
 )
-from softlookup.training.shards import _cut_like, _whole
+from softlookup.training.shards import cut_like, whole_tensor
 
 FORMAT = "softlookup.training"
 VERSION = "1"
@@ -69,9 +69,9 @@ def save_checkpoint(
     require_int(0, step=step)
     tensors = _tensors(model, _listed(optimizers), generators or {})
     about = {"step": step, "tied": _tied(model), "names": sorted(tensors)}
-    about["optimizers"] = [_description(optimizer, model) for optimizer in _listed(optimizers)]
+    about["optimizers"] = [describe(optimizer, model) for optimizer in _listed(optimizers)]
     metadata = {"format": FORMAT, "version": VERSION, "checkpoint": json.dumps(about)}
-    whole = {name: _whole(tensor.detach()) for name, tensor in tensors.items()}
+    whole = {name: whole_tensor(tensor.detach()) for name, tensor in tensors.items()}
     if not (dist.is_initialized() and dist.get_rank() > 0):
         copies = {name: tensor.cpu().clone().contiguous() for name, tensor in whole.items()}
         replace_file(path, save(copies, metadata))
@@ -120,7 +120,7 @@ def load_checkpoint(
     chance = None if generators is None else _chance(generators, found)
     with torch.no_grad():
         for name, tensor in model.state_dict().items():
-            tensor.copy_(_cut_like(found[f"model.{name}"], tensor))
+            tensor.copy_(cut_like(found[f"model.{name}"], tensor))
     if states is not None:
         for optimizer, state in zip(_listed(optimizers), states, strict=True):
             optimizer.load_state_dict(state)
@@ -143,7 +143,7 @@ def _tensors(
     """Every tensor of the run, by a name that says where it belongs."""
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     for k, optimizer in enumerate(optimizers):
-        kept = _tensors_of(optimizer, model)
+        kept = tensors_of(optimizer, model)
         tensors |= {f"optimizers.{k}.{name}": tensor for name, tensor in kept.items()}
     tensors |= {f"generators.{name}": g.get_state() for name, g in generators.items()}
     wrong = [name for name, value in tensors.items() if not isinstance(value, Tensor)]
@@ -181,14 +181,14 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         expected, _ = about["names"], (about["step"], about["tied"], about["optimizers"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError("the file must say what it holds; got no description") from error
-    _require_names(expected, found, "the checkpoint must hold what it lists")
+    require_names(expected, found, "the checkpoint must hold what it lists")
     return found, about
 
 
 def _require_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], prefix: str) -> None:
     """The same names after ``prefix``, and each tensor of the shape and dtype expected."""
     there = [name for name in found if name.startswith(prefix)]
-    _require_names(expected, there, "the checkpoint must fit what it is loaded into")
+    require_names(expected, there, "the checkpoint must fit what it is loaded into")
     wrong = [
         f"{name}: {_form(found[name])} instead of {_form(tensor)}"
         for name, tensor in expected.items()
@@ -212,7 +212,7 @@ def _states(
     for k, (optimizer, description) in enumerate(zip(optimizers, saved, strict=True)):
         prefix = f"optimizers.{k}."
         tensors = {n.removeprefix(prefix): t for n, t in found.items() if n.startswith(prefix)}
-        states.append(_restored(optimizer, model, description, tensors))
+        states.append(restored_state(optimizer, model, description, tensors))
     return states
 
 

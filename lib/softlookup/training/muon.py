@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from softlookup.checks import require, require_float, require_int
-from softlookup.training.shards import _cut_like, _whole
+from softlookup.training.shards import cut_like, whole_tensor
 
 QUICK = (3.4445, -4.7750, 2.0315)
 """Jordan's coefficients: five rounds bring every singular value from 0.01 to 1 near 1."""
@@ -161,12 +161,12 @@ class Muon(torch.optim.Optimizer):
 
     def _step(self, matrices: list[nn.Parameter], stretch: float, group: dict) -> None:
         """The step of matrices of one shape: their rounds are computed side by side."""
-        ahead = torch.stack([_whole(self._momentum(matrix, group)) for matrix in matrices])
+        ahead = torch.stack([whole_tensor(self._momentum(matrix, group)) for matrix in matrices])
         ahead = ahead.to(self.precision or ahead.dtype)
         changes = orthogonalize(ahead, n_rounds=group["n_rounds"])
         for matrix, change in zip(matrices, changes.to(matrices[0].dtype), strict=True):
             matrix.mul_(1 - group["lr"] * group["weight_decay"])
-            matrix.sub_(_cut_like(change, matrix), alpha=group["lr"] * stretch)
+            matrix.sub_(cut_like(change, matrix), alpha=group["lr"] * stretch)
 
     def _momentum(self, matrix: nn.Parameter, group: dict) -> Tensor:
         state, share = self.state[matrix], 1 - group["momentum"]

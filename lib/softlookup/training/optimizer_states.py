@@ -7,16 +7,16 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from softlookup.checks import require
-from softlookup.training.shards import _cut_like
+from softlookup.training.shards import cut_like
 
 
-def _tensors_of(optimizer: Optimizer, model: nn.Module) -> dict[str, Tensor]:
+def tensors_of(optimizer: Optimizer, model: nn.Module) -> dict[str, Tensor]:
     """The tensors that an optimiser remembers, by key and parameter: "exp_avg.block.weight"."""
     kept = _state(optimizer, model)
     return {f"{key}.{name}": value for name, key, value in kept if isinstance(value, Tensor)}
 
 
-def _description(optimizer: Optimizer, model: nn.Module) -> dict[str, Any]:
+def describe(optimizer: Optimizer, model: nn.Module) -> dict[str, Any]:
     """An optimiser without its tensors, as plain JSON."""
     plain = [
         [name, key, _plain(key, value)]
@@ -31,11 +31,11 @@ def _description(optimizer: Optimizer, model: nn.Module) -> dict[str, Any]:
     return {"kind": kind, "params": params, "groups": groups, "plain": plain}
 
 
-def _restored(
+def restored_state(
     optimizer: Optimizer, model: nn.Module, saved: dict[str, Any], tensors: dict[str, Tensor]
 ) -> dict[str, Any]:
     """What ``load_state_dict`` takes, once all of it is known to fit."""
-    _require_same_optimizer(_description(optimizer, model), saved)
+    _require_same_optimizer(describe(optimizer, model), saved)
     order = [name for group in saved["params"] for name in group]
     number, shapes = {name: i for i, name in enumerate(order)}, dict(model.named_parameters())
     state: dict[int, dict[str, Any]] = {}
@@ -44,7 +44,7 @@ def _restored(
         rule = "what the optimiser remembers must fit its parameter"
         fits = name in number and tensor.shape in ((), shapes[name].shape)
         require(fits, rule, name=full_name, kept=tensor, parameter=shapes.get(name))
-        part = _cut_like(tensor, shapes[name]) if tensor.ndim else tensor
+        part = cut_like(tensor, shapes[name]) if tensor.ndim else tensor
         state.setdefault(number[name], {})[key] = part
     for name, key, value in saved["plain"]:
         state.setdefault(number[name], {})[key] = value
@@ -62,7 +62,7 @@ def _require_same_optimizer(ours: dict[str, Any], saved: dict[str, Any]) -> None
     rule = "the optimiser must be of the kind in the checkpoint"
     require(ours["kind"] == saved["kind"], rule, checkpoint=saved["kind"], given=ours["kind"])
     names, others = ([name for group in one["params"] for name in group] for one in (ours, saved))
-    _require_names(names, others, "the optimiser must have the parameters of the checkpoint")
+    require_names(names, others, "the optimiser must have the parameters of the checkpoint")
     rule = "the optimiser's groups must be those of the checkpoint"
     sizes = [[len(group) for group in one["params"]] for one in (saved, ours)]
     require(ours["params"] == saved["params"], rule, checkpoint=sizes[0], given=sizes[1])
@@ -82,7 +82,8 @@ def _params(optimizer: Optimizer, model: nn.Module) -> list[list[str]]:
     return [[names[id(p)] for p in group] for group in groups]
 
 
-def _require_names(expected: Iterable[str], found: Iterable[str], rule: str) -> None:
+def require_names(expected: Iterable[str], found: Iterable[str], rule: str) -> None:
+    """Refuse names that are missing, and names that nobody expects."""
     missing, extra = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
     require(not missing and not extra, rule, missing=missing, extra=extra)
 

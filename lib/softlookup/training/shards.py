@@ -3,12 +3,12 @@
 from torch import Tensor
 
 
-def _whole(tensor: Tensor) -> Tensor:
+def whole_tensor(tensor: Tensor) -> Tensor:
     """All parts together. Every process must ask for it, for they send each other theirs."""
     return tensor.full_tensor() if _is_cut(tensor) else tensor
 
 
-def _cut_like(whole: Tensor, like: Tensor) -> Tensor:
+def cut_like(whole: Tensor, like: Tensor) -> Tensor:
     """This process's part of a tensor that each process holds whole; nothing is sent."""
     if not _is_cut(like):
         return whole

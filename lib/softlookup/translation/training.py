@@ -7,11 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from softlookup.additive import AdditiveAttention
+from softlookup.attention import AdditiveAttention
 from softlookup.checks import require, require_choice, require_int
-from softlookup.seq2seq import Decoder, Encoder, Seq2Seq
-from softlookup.text import Vocabulary
-from softlookup.transformer import Transformer, TransformerConfig
+from softlookup.models import Transformer, TransformerConfig
 from softlookup.translation.batches import (
     Coded,
     Tokens,
@@ -20,7 +18,9 @@ from softlookup.translation.batches import (
     require_sentences,
     sequence_loss,
 )
+from softlookup.translation.seq2seq import Decoder, Encoder, Seq2Seq
 from softlookup.translation.translator import BOS, EOS, PAD, Translator
+from softlookup.words import Vocabulary
 
 
 def train_translator(
@@ -204,7 +204,7 @@ def translation_loss(
     Source: Sutskever et al. 2014, section 3.2. Chapter: transformer#training-it.
 
     Example:
-        >>> from softlookup.transformer import TransformerConfig
+        >>> from softlookup.models import TransformerConfig
         >>> _ = torch.manual_seed(1)
         >>> model = Transformer(TransformerConfig(11, d_model=4, n_heads=2, d_ff=7))
         >>> bool(translation_loss(model, [([3, 1, 6], [5]), ([4], [8, 9])], 1, 2) > 0)

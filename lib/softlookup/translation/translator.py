@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from softlookup.attention import MultiHeadAttention
 from softlookup.checks import require
-from softlookup.decoding import beam_search, greedy
-from softlookup.multihead import MultiHeadAttention
-from softlookup.seq2seq import Seq2Seq
-from softlookup.text import Vocabulary
-from softlookup.transformer import Transformer
+from softlookup.language_models import beam_search, greedy
+from softlookup.models import Transformer
 from softlookup.translation.batches import Tokens, pad_batch, require_sentences
+from softlookup.translation.seq2seq import Seq2Seq
+from softlookup.words import Vocabulary
 
 PAD, BOS, EOS = "<pad>", "<bos>", "<eos>"
 

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from softlookup.analysis import ablated_streams, rank_residual, token_cosine
-from softlookup.blocks import EncoderBlock
 from softlookup.checks import require, require_float
+from softlookup.models import EncoderBlock
 from softlookup.show.interactive import Interactive
 
 _NORMS = ("none", "pre", "post")

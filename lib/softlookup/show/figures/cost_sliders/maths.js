@@ -1,4 +1,4 @@
-// What self-attention and a recurrence cost: the arithmetic of softlookup.cost, all widths d.
+// What self-attention and a recurrence cost: softlookup.attention.cost, with all widths d.
 
 /** Multiplications, exponentials, and bytes in float32, for n tokens of width d. */
 export function costs(n, d) {

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from softlookup.additive import AdditiveAttention
+from softlookup.attention import AdditiveAttention
 from softlookup.checks import require, require_tokens
-from softlookup.recurrence import unroll
+from softlookup.layers import unroll
 from softlookup.show.interactive import Interactive
 from softlookup.translation import BOS, EOS, PAD, Translator, pad_batch
 

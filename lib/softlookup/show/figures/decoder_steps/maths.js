@@ -1,4 +1,4 @@
-// One step of softlookup.seq2seq.Decoder in the browser, from the scores on.
+// One step of softlookup.translation.Decoder in the browser, from the scores on.
 
 import { softmax } from "../../kit/maths.js";
 

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from softlookup.attention import MultiHeadAttention
 from softlookup.checks import require, require_float, require_int, require_mask
-from softlookup.multihead import MultiHeadAttention
 from softlookup.show.interactive import Interactive
 
 _MOST_HEADS, _MOST_WORDS, _MOST_NUMBERS, _LARGEST = 8, 12, 12_000, 1000

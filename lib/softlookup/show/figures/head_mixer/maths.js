@@ -1,4 +1,4 @@
-// A layer of heads and its readout in the browser: the arithmetic of softlookup.multihead.
+// A layer of heads and its readout in the browser: softlookup.attention.multi_head.
 // A matrix is a list of rows; the weights come one block per head.
 
 import { softmax } from "../../kit/maths.js";

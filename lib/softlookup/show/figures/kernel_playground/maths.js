@@ -1,5 +1,5 @@
 // Nadaraya-Watson for numbers on a line: scores of each kernel, their softmax, the prediction.
-// The arithmetic of softlookup.kernels; cosine and bilinear scores see a number x as (1, x).
+// The arithmetic of softlookup.attention; cosine and bilinear scores see a number x as (1, x).
 
 import { softmax } from "../../kit/maths.js";
 

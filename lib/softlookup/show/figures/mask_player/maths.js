@@ -1,4 +1,4 @@
-// Gaps and shifts: the arithmetic of softlookup.objectives, with the chance handed in.
+// Gaps and shifts, with the chance handed in: softlookup.language_models.objectives.
 
 /** What happens to a token: two numbers from 0 to 1 decide whether it is chosen, and its fate. */
 export function fate(u, v, {share, hidden, replaced}) {

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from softlookup.checks import require
-from softlookup.neural_lm import FeedForwardLM, RecurrentLM
-from softlookup.ngram import KneserNey, NGramModel
+from softlookup.language_models import FeedForwardLM, KneserNey, NGramModel, RecurrentLM
 from softlookup.show.interactive import Interactive
 
 _MOST_WORDS, _MOST_TEXTS, _LONGEST = 60, 400, 30

@@ -1,4 +1,4 @@
-// Next words: count ratios, Kneser-Ney, a window of vectors, a state: softlookup.ngram, neural_lm.
+// Next words: count ratios, Kneser-Ney, a window of vectors, a state: softlookup.language_models.
 
 import { softmax } from "../../kit/maths.js";
 

@@ -18,7 +18,7 @@ _CAPTION = (
 
 
 class PatchCutter(Interactive):
-    """An image as a sequence of patches, as ``softlookup.patches.patchify`` cuts it.
+    """An image as a sequence of patches, as ``softlookup.tokenization.patchify`` cuts it.
 
     Args:
         image: One channel or three, red, green, blue, from 0 to 1; at most 64 by 64 pixels.

@@ -1,4 +1,4 @@
-// Cutting an image into patches: the arithmetic of softlookup.patches.
+// Cutting an image into patches: the arithmetic of softlookup.tokenization.patches.
 // An image is a list of channels, a channel a list of rows of numbers.
 
 /** The patch sides that cut both lengths without a rest, from 1 up. */

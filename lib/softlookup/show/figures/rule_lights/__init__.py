@@ -2,8 +2,8 @@
 
 from softlookup.checks import require
 from softlookup.data import messages, split
-from softlookup.rules import MONEY, medicine_pattern
 from softlookup.show.interactive import Interactive
+from softlookup.words import MONEY, medicine_pattern
 
 PRINTED_MEDICINES = ("Acetylcysteine", "Apixaban", "...")
 """The list of names on the slide, placeholder included."""

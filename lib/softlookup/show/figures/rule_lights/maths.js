@@ -1,4 +1,4 @@
-// The three rules in the browser: softlookup.rules, and the lecture's own version of them.
+// The three rules in the browser: softlookup.words.rules, and the lecture's own version of them.
 // The patterns come from Python as they are; here they are rewritten so that they mean the same.
 
 const CLASSES = {

@@ -1,4 +1,4 @@
-// Temperature and filters: the arithmetic of softlookup.decoding.sampling_weights.
+// Temperature and filters: the arithmetic of softlookup.language_models.sampling_weights.
 
 import { softmax } from "../../kit/maths.js";
 

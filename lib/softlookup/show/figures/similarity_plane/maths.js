@@ -1,5 +1,5 @@
 // Three measures of two vectors of the plane, and the maps that they are tried under.
-// The arithmetic of softlookup.embeddings.similarity, for one pair.
+// The arithmetic of softlookup.words.similarity, for one pair.
 
 const dotOf = (x, y) => x[0] * y[0] + x[1] * y[1];
 

@@ -1,4 +1,4 @@
-// A lookup from hard to soft, as softlookup.kernels.hard_lookup and soft_lookup compute it.
+// A lookup from hard to soft, as softlookup.attention.hard_lookup and soft_lookup compute it.
 
 import { softmax } from "../../kit/maths.js";
 

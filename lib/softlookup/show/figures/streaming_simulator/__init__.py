@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from softlookup.attention import attention_scores
+from softlookup.attention.efficient import stream_attention
 from softlookup.checks import require, require_float, require_int
-from softlookup.efficient import stream_attention
 from softlookup.show.interactive import Interactive
 
 _MOST = 32

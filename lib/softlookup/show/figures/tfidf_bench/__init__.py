@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 
 from softlookup.checks import require, require_choice, require_int
-from softlookup.counting import IDF_VARIANTS, TF_VARIANTS
 from softlookup.data import LECTURE_SENTENCES
 from softlookup.show.figures.tfidf_bench.live import MOST_DOCUMENTS, live_view
 from softlookup.show.interactive import Interactive
@@ -64,8 +63,8 @@ class TfidfBench(Interactive):
         documents: What the bench starts with: 2 to 4 texts, 50,000 characters in all.
         lowercase: Whether it starts with case folded.
         n: Whether it starts with words (1) or pairs of neighbouring words (2).
-        tf: The first variant of ``softlookup.counting.term_frequency``.
-        idf: The first variant of ``softlookup.counting.inverse_document_frequency``.
+        tf: The first variant of ``softlookup.words.term_frequency``.
+        idf: The first variant of ``softlookup.words.inverse_document_frequency``.
         base: The first base of the logarithm: 10, e or 2.
         name: The figure's name in links.
         alt: What the figure shows, for who cannot see it.

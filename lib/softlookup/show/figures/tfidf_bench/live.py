@@ -6,17 +6,18 @@ from itertools import combinations
 
 from torch import Tensor
 
-from softlookup.counting import (
+from softlookup.ops import cosine_similarity
+from softlookup.words import (
     IDF_VARIANTS,
     TF_VARIANTS,
     count_matrix,
     document_frequency,
     inverse_document_frequency,
+    ngrams,
     term_frequency,
     tf_idf,
+    word_tokens,
 )
-from softlookup.ops import cosine_similarity
-from softlookup.text import ngrams, word_tokens
 
 MOST_DOCUMENTS = 4
 _ROWS_SHOWN = 40

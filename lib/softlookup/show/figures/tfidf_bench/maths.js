@@ -1,4 +1,4 @@
-// TF-IDF in the browser: the arithmetic of softlookup.text and softlookup.counting.
+// TF-IDF in the browser: the arithmetic of softlookup.words.text and softlookup.words.counting.
 // A matrix is a list of rows, one row per document, one column per word.
 
 const WORD = /[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}\p{M}\p{N}_]+)*/gu;

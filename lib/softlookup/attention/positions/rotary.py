@@ -1,0 +1,92 @@
+"""Rotary positions, RoPE (Su et al. 2021): turn queries and keys instead of adding to words."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from softlookup.attention.positions.input_checks import require_positions, require_width
+from softlookup.attention.positions.pairs import angles_at, frequencies, join_pairs, split_pairs
+from softlookup.checks import require, require_choice, require_float
+
+PAIRINGS = ("interleaved", "halves")
+
+
+class Rotary(nn.Module):
+    r"""Turn pair $i$ of the row at position $t$ by the angle $\omega_i t$: $q \mapsto R(t)\,q$.
+
+    Applied to queries and to keys, the score $R(i)q \cdot R(j)k = q \cdot R(j - i)k$ knows only
+    how far apart the two stand. Nothing is trained, and nothing is stored: a table of angles that
+    moves to half precision with its model would lose the positions.
+
+    Args:
+        d_k: The width of a row, even.
+        base: $b > 1$ in $\omega_i = b^{-2i/d_k}$.
+        pairing: "interleaved" pairs the columns $2i$ and $2i + 1$, as the paper does; "halves"
+            pairs $i$ and $i + d_k/2$, as many programs do. Weights trained with one fit the other
+            only after ``pairing_permutation(d_k)``.
+
+    Raises:
+        ValueError: ``d_k`` is no even integer of at least 2, ``base`` is not above 1, or
+            ``pairing`` is unknown.
+
+    Source: Su et al. 2021, section 3.2.2. Chapter: positions#rotary-positions.
+
+    Example:
+        >>> Rotary(2)(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
+        tensor([[1.0000, 0.0000],
+                [0.5403, 0.8415]])
+    """
+
+    def __init__(self, d_k: int, *, base: float = 10000.0, pairing: str = "interleaved") -> None:
+        super().__init__()
+        require_width("d_k", d_k, base)
+        require_choice(PAIRINGS, pairing=pairing)
+        self.d_k, self.base, self.pairing = d_k, base, pairing
+
+    def forward(
+        self, rows: Float[Tensor, "*batch n d_k"], positions: Int[Tensor, "... n"] | None = None
+    ) -> Float[Tensor, "*batch n d_k"]:
+        """Each row, turned according to its position.
+
+        Args:
+            rows: Queries or keys, one row a position; any leading axes, such as batch and heads.
+            positions: The position of each row; 0 to n - 1 if left out. With kept keys, the new
+                rows stand behind them: ``torch.arange(n_kept, n_kept + n)``. With (batch, n) each
+                text has its own, the same for all its heads.
+
+        Returns:
+            Rows of the same length and dtype. Half-precision rows are turned in float32.
+
+        Raises:
+            ValueError: ``rows`` have not the width d_k, hold no floating-point numbers, or
+                ``positions`` are not one integer of at least 0 for each row.
+        """
+        self._check_rows(rows)
+        n = rows.shape[-2]
+        if positions is None:
+            positions = torch.arange(n, device=rows.device)
+        require_positions(positions)
+        positions = self._laid_over(positions, rows)
+        precise = torch.promote_types(rows.dtype, torch.float32)
+        angles = angles_at(positions.to(rows.device), frequencies(self.d_k, base=self.base))
+        cos, sin = (turn.to(rows.device, precise) for turn in (angles.cos(), angles.sin()))
+        neighbours = self.pairing == "interleaved"
+        a, b = split_pairs(rows.to(precise), neighbours)
+        return join_pairs(a * cos - b * sin, a * sin + b * cos, neighbours).to(rows.dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.d_k}, base={self.base:g}, pairing={self.pairing!r}"
+
+    def _laid_over(self, positions: Tensor, rows: Tensor) -> Tensor:
+        """Positions with an axis of length 1 for each axis of ``rows`` that they leave out."""
+        between = rows.ndim - 1 - positions.ndim
+        rule = "there must be one position for each row"
+        fits = positions.ndim >= 1 and between >= 0 and positions.shape[-1] == rows.shape[-2]
+        fits = fits and positions.shape[:-1] == rows.shape[: positions.ndim - 1]
+        require(fits, rule, positions=positions, rows=rows)
+        return positions.reshape(*positions.shape[:-1], *[1] * between, -1)
+
+    def _check_rows(self, rows: Tensor) -> None:
+        require_float(rows=rows)
+        fits = rows.ndim >= 2 and rows.shape[-1] == self.d_k
+        require(fits, f"rows must be a matrix with rows of length {self.d_k}", rows=rows)

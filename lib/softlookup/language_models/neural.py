@@ -1,0 +1,270 @@
+"""Neural language models: a window of word vectors (Bengio et al. 2003), and a recurrent state."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from softlookup.checks import require, require_int
+from softlookup.language_models.language_model import LanguageModel
+from softlookup.layers import GRUCell, unroll
+from softlookup.ops import in_float64
+
+
+class _NeuralLM(nn.Module, LanguageModel):
+    """What the two share: a table with a row for each word, and one for BOS."""
+
+    def __init__(self, words: Sequence[str], d_model: int, *, unknown: bool) -> None:
+        nn.Module.__init__(self)
+        LanguageModel.__init__(self, words, unknown=unknown)
+        require_int(1, d_model=d_model)
+        self.embedding = nn.Embedding(len(self.vocabulary) + 1, d_model)  # the last row is BOS
+        nn.init.normal_(self.embedding.weight, std=d_model**-0.5)
+
+    def losses(self, texts: Sequence[Sequence[str]]) -> Float[Tensor, "tokens"]:
+        r"""$-\log P(w_i \mid w_1 \dots w_{i-1})$ for every word and every end, text after text."""
+        require(len(texts) > 0, "there must be at least one text", n_texts=len(texts))
+        return self.losses_of_ids([self.ids(text) for text in texts])
+
+    def losses_of_ids(self, texts: list[list[int]]) -> Float[Tensor, "tokens"]:
+        """The same from ids."""
+        raise NotImplementedError
+
+    def log_probability(self, text: Sequence[str]) -> float:
+        """The natural logarithm of the probability of a whole text, its end included."""
+        with torch.no_grad():
+            return -in_float64(self.losses([text])).sum().item()
+
+    def _tensor(self, ids: list) -> Tensor:
+        """Ids, where the model is."""
+        return torch.tensor(ids, device=self.embedding.weight.device)
+
+    def _nll(self, logits: Tensor, texts: list[list[int]]) -> Tensor:
+        targets = self._tensor([id_ for ids in texts for id_ in [*ids, self.eos]])
+        return nn.functional.cross_entropy(logits, targets, reduction="none")
+
+
+class FeedForwardLM(_NeuralLM):
+    r"""Bengio's model: the vectors of the last $n-1$ words, side by side, through one tanh layer.
+
+    $x = [E_{w_{i-n+1}}; \dots; E_{w_{i-1}}]$, $P = \mathrm{softmax}(U \tanh(H x + d) + W x + b)$;
+    the direct connections $W$ may be left out. Before a text stand n - 1 times BOS.
+
+    Args:
+        words: The words it knows.
+        n: How many words there are with the predicted one, at least 2.
+        d_model: The width of a word vector.
+        d_hidden: How many units the hidden layer has.
+        direct: Whether there are direct connections $W$.
+        unknown: Whether ``<unk>`` stands for every other word.
+
+    Raises:
+        ValueError: A size is no integer or too small, or as ``LanguageModel``.
+
+    Source: Bengio et al. 2003, section 2; lecture 001, "Types of Neural Language Models".
+    Chapter: language_models#a-window-of-vectors.
+
+    Example:
+        >>> model = FeedForwardLM(["yes", "no"], n=3, d_model=5, d_hidden=7)
+        >>> model(torch.tensor([[3, 0], [0, 1]])).shape  # BOS yes, yes no
+        torch.Size([2, 3])
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        n: int,
+        d_model: int,
+        d_hidden: int,
+        *,
+        direct: bool = False,
+        unknown: bool = False,
+    ) -> None:
+        super().__init__(words, d_model, unknown=unknown)
+        require_int(2, n=n)
+        require_int(1, d_hidden=d_hidden)
+        self.n = n
+        self.hidden = nn.Linear((n - 1) * d_model, d_hidden)
+        self.output = nn.Linear(d_hidden, len(self.vocabulary))
+        self.direct = nn.Linear((n - 1) * d_model, len(self.vocabulary), bias=False)
+        if not direct:
+            self.direct = None
+
+    def forward(self, histories: Int[Tensor, "*batch history"]) -> Float[Tensor, "*batch vocab"]:
+        """The logits of the next word, from the ids of the n - 1 words before it.
+
+        Args:
+            histories: Ids, BOS included where there is no word.
+
+        Returns:
+            One logit for each word.
+
+        Raises:
+            ValueError: A history does not have n - 1 ids, or an id has no row.
+        """
+        fits = histories.ndim >= 1 and histories.shape[-1] == self.n - 1
+        require(fits, f"a history must have n - 1 = {self.n - 1} words", histories=histories)
+        _require_ids(histories, self.bos)
+        x = self.embedding(histories).flatten(start_dim=-2)
+        logits = self.output(torch.tanh(self.hidden(x)))
+        return logits if self.direct is None else logits + self.direct(x)
+
+    def next_word_ids(self, ids: list[int]) -> Float[Tensor, "vocab"]:
+        """The probability of each next word, from the ids of all words before it."""
+        padded = [self.bos] * (self.n - 1) + ids
+        with torch.no_grad():
+            return self(self._tensor(padded[len(ids) :])).softmax(dim=-1)
+
+    def losses_of_ids(self, texts: list[list[int]]) -> Float[Tensor, "tokens"]:
+        """The negative log-probability of every word and every end, text after text."""
+        size = self.n - 1
+        padded = [self._tensor([self.bos] * size + ids) for ids in texts]
+        histories = torch.cat([ids.unfold(0, size, 1) for ids in padded])
+        return self._nll(self(histories), texts)
+
+
+class RecurrentLM(_NeuralLM):
+    r"""A gated recurrent unit that reads the text, and a softmax over the words at every step.
+
+    $h_i = \mathrm{GRU}(E_{w_{i-1}}, h_{i-1})$ and $P = \mathrm{softmax}(U h_i + b)$. The state may
+    remember any word before, however far back.
+
+    Args:
+        words: The words it knows.
+        d_model: The width of a word vector.
+        d_hidden: The width of the state.
+        unknown: Whether ``<unk>`` stands for every other word.
+
+    Raises:
+        ValueError: A size is no integer or too small, or as ``LanguageModel``.
+
+    Source: Mikolov et al. 2010; lecture 001, "Types of Neural Language Models".
+    Chapter: language_models#a-state-that-remembers.
+
+    Example:
+        >>> model = RecurrentLM(["yes", "no"], d_model=5, d_hidden=7)
+        >>> model(torch.tensor([[3, 0, 1]])).shape  # after BOS, after yes, after no
+        torch.Size([1, 3, 3])
+    """
+
+    def __init__(
+        self, words: Sequence[str], d_model: int, d_hidden: int, *, unknown: bool = False
+    ) -> None:
+        super().__init__(words, d_model, unknown=unknown)
+        self.cell = GRUCell(d_model, d_hidden)
+        self.output = nn.Linear(d_hidden, len(self.vocabulary))
+
+    def forward(
+        self, ids: Int[Tensor, "batch n"], lengths: Sequence[int] | None = None
+    ) -> Float[Tensor, "batch n vocab"]:
+        """The logits of the next word after each of the words, the first of which is BOS.
+
+        Args:
+            ids: One text a row; what fills a row up is not read, but must be an id.
+            lengths: How many ids of each row are real. None: all.
+
+        Returns:
+            One row of logits per id.
+
+        Raises:
+            ValueError: An id has no row in the table, or a length does not fit.
+        """
+        _require_ids(ids, self.bos)
+        hidden, _ = unroll(self.cell, self.embedding(ids), lengths=lengths)
+        return self.output(hidden)
+
+    def next_word_ids(self, ids: list[int]) -> Float[Tensor, "vocab"]:
+        """The probability of each next word, from the ids of all words before it."""
+        with torch.no_grad():
+            return self(self._tensor([[self.bos, *ids]]))[0, -1].softmax(dim=-1)
+
+    def losses_of_ids(self, texts: list[list[int]]) -> Float[Tensor, "tokens"]:
+        """The negative log-probability of every word and every end, text after text."""
+        begun = [self._tensor([self.bos, *ids]) for ids in texts]
+        lengths = [len(ids) for ids in begun]
+        logits = self(pad_sequence(begun, batch_first=True, padding_value=self.bos), lengths)
+        rows = [row[:length] for row, length in zip(logits, lengths, strict=True)]
+        return self._nll(torch.cat(rows), texts)
+
+    def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """One step for ``decoding``: only the last word is read, and the state goes on.
+
+        Args:
+            tokens: The last word of each text, BOS before the first.
+            state: The hidden states, one row a text, or None for zeros.
+
+        Returns:
+            The logits of the next words, and the states after.
+        """
+        with torch.no_grad():
+            state = self.cell(self.embedding(tokens), state)
+            return self.output(state), state
+
+    def _start(self, prefix: Sequence[str]) -> tuple[Tensor, int]:
+        ids = [self.bos, *self.ids(prefix)]
+        state = self.output.weight.new_zeros(1, self.cell.d_hidden)
+        for id_ in ids[:-1]:
+            _, state = self.step(self._tensor([id_]), state)
+        return state, ids[-1]
+
+
+def train_lm(
+    model: FeedForwardLM | RecurrentLM,
+    texts: Sequence[Sequence[str]],
+    *,
+    generator: torch.Generator,
+    n_steps: int = 500,
+    batch_size: int = 32,
+    learning_rate: float = 3e-3,
+) -> list[float]:
+    """Lower the mean loss per word by Adam, on texts that are drawn by chance.
+
+    Args:
+        model: It is changed.
+        texts: The words of each text.
+        generator: The source of chance: which texts a step sees.
+        n_steps: How many steps are taken.
+        batch_size: How many texts a step sees.
+        learning_rate: Adam's step size at the start; it falls to 0 along a cosine.
+
+    Returns:
+        The mean loss of each step's texts, in nats per word.
+
+    Raises:
+        ValueError: There is no text, a word is not known, or a number is out of range.
+
+    Source: Kingma and Ba 2015. Chapter: language_models#a-window-of-vectors.
+
+    Example:
+        >>> model = FeedForwardLM(["yes", "no"], n=2, d_model=3, d_hidden=5)
+        >>> generator = torch.Generator().manual_seed(1)
+        >>> losses = train_lm(model, [["yes"]], generator=generator, learning_rate=0.1)
+        >>> losses[-1] < 0.01 < 0.1 < losses[0]
+        True
+    """
+    require_int(1, n_steps=n_steps, batch_size=batch_size)
+    is_size = 0 < learning_rate < math.inf
+    require(is_size, "learning_rate must be above 0 and finite", learning_rate=learning_rate)
+    require(len(texts) > 0, "there must be at least one text", n_texts=len(texts))
+    ids = [model.ids(text) for text in texts]
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
+    falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, n_steps)
+    losses = []
+    for _ in range(n_steps):
+        drawn = torch.randint(len(ids), (batch_size,), generator=generator).tolist()
+        loss = model.losses_of_ids([ids[i] for i in drawn]).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        falling.step()
+        losses.append(loss.item())
+    return losses
+
+
+def _require_ids(ids: Tensor, largest: int) -> None:
+    wrong = ids[(ids < 0) | (ids > largest)].tolist()
+    require(not wrong, f"ids must be from 0 to {largest}", wrong=wrong[:5])

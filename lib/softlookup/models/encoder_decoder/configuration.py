@@ -1,0 +1,194 @@
+"""Every choice that makes a Transformer, and how many parameters follow from it."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from softlookup.checks import require, require_choice, require_int
+from softlookup.layers import ACTIVATIONS
+from softlookup.models.blocks import NORMS
+
+TIES = ("all", "output", "none")
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Every choice that makes a ``Transformer``; left alone, those of the paper's base model.
+
+    Attributes:
+        vocab_size: How many tokens the source has.
+        target_vocab_size: How many the target has; as many if left out.
+        d_model: The width of a row, even.
+        n_heads: How many heads; it must divide ``d_model``.
+        n_encoder_layers: How many blocks read the source.
+        n_decoder_layers: How many blocks write the target.
+        d_ff: The width inside a feed-forward layer.
+        dropout: The rate, behind the embeddings and in the blocks.
+        tie: Which tables are one matrix: "all" (source, target and output, which needs one
+            vocabulary), "output" (target and output), or "none".
+        norm_first: True for pre-norm, False for post-norm.
+        norm: "layer" or "rms".
+        final_norm: Whether a norm stands behind each stack. Left out: only in pre-norm, whose
+            stream nobody has normalised.
+        activation: As in ``FeedForward``.
+        gated: Whether the feed-forward layers are gated.
+        bias: Whether feed-forward layers and LayerNorms have biases.
+        attention_bias: Whether the projections of attention have some.
+        eps: That of the norms.
+
+    Raises:
+        ValueError: A size is no integer of at least 1, ``d_model`` is odd or not divisible by
+            ``n_heads``, a name is unknown, ``dropout`` is not in [0, 1), ``eps`` not positive and
+            finite, or ``tie`` is "all" with two sizes of vocabularies.
+
+    Source: Vaswani et al. 2017, table 3; lecture 004, "Vocabulary Size".
+    Chapter: transformer#the-config.
+
+    Example:
+        >>> config = TransformerConfig(37_000, d_model=256, n_heads=4)
+        >>> config.d_model // config.n_heads, config.vocab_sizes
+        (64, (37000, 37000))
+    """
+
+    vocab_size: int
+    target_vocab_size: int | None = None
+    d_model: int = 512
+    n_heads: int = 8
+    n_encoder_layers: int = 6
+    n_decoder_layers: int = 6
+    d_ff: int = 2048
+    dropout: float = 0.1
+    tie: str = "all"
+    norm_first: bool = False
+    norm: str = "layer"
+    final_norm: bool | None = None
+    activation: str = "relu"
+    gated: bool = False
+    bias: bool = True
+    attention_bias: bool = False
+    eps: float = 1e-5
+
+    def __post_init__(self) -> None:
+        """Check everything once."""
+        source, target = self.vocab_sizes
+        require_int(1, vocab_size=source, target_vocab_size=target)
+        names = ("d_model", "n_heads", "n_encoder_layers", "n_decoder_layers", "d_ff")
+        require_int(1, **{name: getattr(self, name) for name in names})
+        divides = self.d_model % self.n_heads == 0
+        require(divides, "n_heads must divide d_model", d_model=self.d_model, n_heads=self.n_heads)
+        rule = "d_model must be even: the positions need pairs of sine and cosine"
+        require(self.d_model % 2 == 0, rule, d_model=self.d_model)
+        rule = "dropout must be at least 0 and less than 1"
+        require(0 <= self.dropout < 1, rule, dropout=self.dropout)
+        require(0 < self.eps < math.inf, "eps must be positive and finite", eps=self.eps)
+        require_choice(TIES, tie=self.tie)
+        require_choice(NORMS, norm=self.norm)
+        require_choice(tuple(ACTIVATIONS), activation=self.activation)
+        rule = 'tie="all" needs one vocabulary for source and target'
+        fits = self.tie != "all" or source == target
+        require(fits, rule, vocab_size=source, target_vocab_size=target)
+
+    @classmethod
+    def base(cls, vocab_size: int) -> "TransformerConfig":
+        """The paper's base model.
+
+        Args:
+            vocab_size: 37,000 for English and German together.
+
+        Returns:
+            Width 512, 8 heads, 6 + 6 blocks, 2,048 inside; one matrix for all embeddings.
+        """
+        return cls(vocab_size)
+
+    @classmethod
+    def big(cls, vocab_size: int) -> "TransformerConfig":
+        """The paper's big model.
+
+        Args:
+            vocab_size: 37,000 for English and German together.
+
+        Returns:
+            Width 1,024, 16 heads, 6 + 6 blocks, 4,096 inside, and dropout 0.3.
+        """
+        return replace(cls(vocab_size), d_model=1024, n_heads=16, d_ff=4096, dropout=0.3)
+
+    @property
+    def vocab_sizes(self) -> tuple[int, int]:
+        """How many tokens the source has, and how many the target."""
+        target = self.target_vocab_size
+        return self.vocab_size, self.vocab_size if target is None else target
+
+    @property
+    def ends_with_norm(self) -> bool:
+        """Whether a norm stands behind each stack."""
+        return self.norm_first if self.final_norm is None else self.final_norm
+
+    @property
+    def block_options(self) -> dict[str, Any]:
+        """What ``EncoderBlock`` and ``DecoderBlock`` take by name."""
+        names = ("norm_first", "norm", "activation", "gated", "bias", "attention_bias", "dropout",
+                 "eps")  # fmt: skip
+        return {name: getattr(self, name) for name in names}
+
+
+class ParameterCounts(NamedTuple):
+    """How many parameters a ``Transformer`` has, and where.
+
+    Attributes:
+        embeddings: In the tables of source, target and output; a shared one counts once.
+        encoder: In the blocks that read, with their final norm.
+        decoder: In the blocks that write, with theirs.
+
+    Chapter: transformer#parameters
+
+    Example:
+        >>> ParameterCounts(30, 4, 5).total, ParameterCounts(30, 4, 5).core
+        (39, 9)
+    """
+
+    embeddings: int
+    encoder: int
+    decoder: int
+
+    @property
+    def core(self) -> int:
+        """Without the embeddings: what does not depend on the vocabulary."""
+        return self.encoder + self.decoder
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.embeddings + self.core
+
+
+def parameter_counts(config: TransformerConfig) -> ParameterCounts:
+    """Count the parameters by formula, without building the model.
+
+    Args:
+        config: The choices.
+
+    Returns:
+        Exactly as many as ``Transformer(config)`` has.
+
+    Source: lecture 004, "Vocabulary Size" (table). Chapter: transformer#parameters.
+
+    Example:
+        >>> counts = parameter_counts(TransformerConfig.base(37_000))
+        >>> counts
+        ParameterCounts(embeddings=18944000, encoder=18902016, decoder=25199616)
+        >>> counts.core, counts.total
+        (44101632, 63045632)
+    """
+    d_model, d_ff = config.d_model, config.d_ff
+    attention = 4 * d_model**2 + 4 * d_model * config.attention_bias
+    inner = 2 if config.gated else 1
+    feed_forward = (inner + 1) * d_model * d_ff + (inner * d_ff + d_model) * config.bias
+    norm = d_model * (2 if config.norm == "layer" and config.bias else 1)
+    last = norm * config.ends_with_norm
+    source, target = config.vocab_sizes
+    tables = {"all": source, "output": source + target, "none": source + 2 * target}
+    return ParameterCounts(
+        embeddings=tables[config.tie] * d_model,
+        encoder=config.n_encoder_layers * (attention + feed_forward + 2 * norm) + last,
+        decoder=config.n_decoder_layers * (2 * attention + feed_forward + 3 * norm) + last,
+    )

@@ -1,0 +1,196 @@
+"""Every choice that makes a GPT, and how many parameters follow from it."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from softlookup.checks import require, require_choice, require_int
+from softlookup.layers import ACTIVATIONS
+from softlookup.models.blocks import NORMS
+
+POSITIONS = ("learned", "rotary", "none")
+GPT2_SIZES = {"small": (768, 12), "medium": (1024, 24), "large": (1280, 36), "xl": (1600, 48)}
+"""Width and number of blocks; a head is 64 columns wide in all of them."""
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """Every choice that makes a ``GPT``; left alone, those of GPT-2 but for dropout and GELU.
+
+    Attributes:
+        vocab_size: How many tokens there are.
+        context: The longest text, in tokens.
+        d_model: The width of a row.
+        n_heads: How many heads; it must divide ``d_model``.
+        n_layers: How many blocks.
+        d_ff: The width inside a feed-forward layer; four times ``d_model`` if left out.
+        n_kv_heads: How many heads of keys and values; as many as queries if left out.
+        positions: "learned" adds a trained row for each place, "rotary" turns queries and keys,
+            "none" leaves the order to the causal mask.
+        window: How many of the last tokens a token reads, itself included; None for all.
+        n_sinks: How many of the first tokens are read past the window too.
+        norm_first: True for pre-norm with a norm behind the last block, False for post-norm.
+        norm: "layer" or "rms".
+        activation: As in ``FeedForward``.
+        gated: Whether the feed-forward layers are gated.
+        bias: Whether linear maps and LayerNorms have biases.
+        qk_norm: Whether queries and keys are normalised.
+        dropout: The rate, behind the embeddings and in the blocks.
+        tie: Whether the scores are products with the embedding table itself.
+        eps: That of the norms around the sub-layers.
+
+    Raises:
+        ValueError: A size is no integer of at least 1, ``d_model`` is not divisible by ``n_heads``
+            or ``n_heads`` not by ``n_kv_heads``, a head's width is odd where positions are rotary,
+            there are sinks without a window, a name is unknown, ``dropout`` is not in [0, 1), or
+            ``eps`` not positive and finite.
+
+    Source: Radford et al. 2018, section 4.1; Radford et al. 2019, section 2.3; lecture 000,
+    "GPT-1". Chapter: training#the-config.
+
+    Example:
+        >>> config = GPTConfig(50, context=64, d_model=128, n_heads=4, n_layers=4)
+        >>> config.d_inner, config.kv_heads
+        (512, 4)
+    """
+
+    vocab_size: int
+    context: int
+    d_model: int
+    n_heads: int
+    n_layers: int
+    d_ff: int | None = None
+    n_kv_heads: int | None = None
+    positions: str = "learned"
+    window: int | None = None
+    n_sinks: int = 0
+    norm_first: bool = True
+    norm: str = "layer"
+    activation: str = "gelu"
+    gated: bool = False
+    bias: bool = True
+    qk_norm: bool = False
+    dropout: float = 0.0
+    tie: bool = True
+    eps: float = 1e-5
+
+    def __post_init__(self) -> None:
+        """Check everything once."""
+        names = ("vocab_size", "context", "d_model", "n_heads", "n_layers")
+        require_int(1, **{name: getattr(self, name) for name in names})
+        require_int(1, d_ff=self.d_inner, n_kv_heads=self.kv_heads)
+        sizes = {"d_model": self.d_model, "n_heads": self.n_heads}
+        require(self.d_model % self.n_heads == 0, "n_heads must divide d_model", **sizes)
+        heads = {"n_heads": self.n_heads, "n_kv_heads": self.kv_heads}
+        require(self.n_heads % self.kv_heads == 0, "n_kv_heads must divide n_heads", **heads)
+        require_choice(POSITIONS, positions=self.positions)
+        rule = "with rotary positions the width of a head must be even"
+        is_even = self.positions != "rotary" or self.d_model // self.n_heads % 2 == 0
+        require(is_even, rule, **sizes)
+        self._check_window()
+        require_choice(NORMS, norm=self.norm)
+        require_choice(tuple(ACTIVATIONS), activation=self.activation)
+        rule = "dropout must be at least 0 and less than 1"
+        require(0 <= self.dropout < 1, rule, dropout=self.dropout)
+        require(0 < self.eps < math.inf, "eps must be positive and finite", eps=self.eps)
+
+    def _check_window(self) -> None:
+        require_int(0, n_sinks=self.n_sinks)
+        if self.window is not None:
+            require_int(1, window=self.window)
+        rule = "sinks need a window: without one, all tokens are read"
+        require(self.window is not None or self.n_sinks == 0, rule, n_sinks=self.n_sinks)
+
+    @classmethod
+    def gpt1(cls) -> "GPTConfig":
+        """The model of 2018.
+
+        Returns:
+            Width 768, 12 heads, 12 blocks, post-norm, for 40,478 tokens and 512 places.
+        """
+        return cls(40_478, 512, 768, 12, 12, norm_first=False, activation="gelu_tanh", dropout=0.1)
+
+    @classmethod
+    def gpt2(cls, size: str = "small") -> "GPTConfig":
+        """A model of 2019.
+
+        Args:
+            size: "small", "medium", "large" or "xl".
+
+        Returns:
+            Pre-norm, for 50,257 tokens and 1,024 places; heads of 64 columns.
+
+        Raises:
+            ValueError: ``size`` is unknown.
+        """
+        require_choice(tuple(GPT2_SIZES), size=size)
+        d_model, n_layers = GPT2_SIZES[size]
+        sizes = (50_257, 1024, d_model, d_model // 64, n_layers)
+        return cls(*sizes, activation="gelu_tanh", dropout=0.1)
+
+    @classmethod
+    def modern(
+        cls, vocab_size: int, context: int, d_model: int, n_heads: int, n_layers: int
+    ) -> "GPTConfig":
+        """The block of today.
+
+        Args:
+            vocab_size: How many tokens there are.
+            context: The longest text, in tokens.
+            d_model: The width of a row.
+            n_heads: How many heads.
+            n_layers: How many blocks.
+
+        Returns:
+            Rotary positions, RMSNorm, SwiGLU of about $\\frac{8}{3} d_{model}$, normalised queries
+            and keys, and no biases.
+        """
+        sizes = (vocab_size, context, d_model, n_heads, n_layers, 8 * math.ceil(d_model / 3))
+        return cls(*sizes, positions="rotary", norm="rms", activation="silu", gated=True,
+                   bias=False, qk_norm=True)  # fmt: skip
+
+    @property
+    def d_inner(self) -> int:
+        """The width inside a feed-forward layer."""
+        return 4 * self.d_model if self.d_ff is None else self.d_ff
+
+    @property
+    def kv_heads(self) -> int:
+        """How many heads of keys and values there are."""
+        return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
+
+    @property
+    def block_options(self) -> dict[str, Any]:
+        """What ``EncoderBlock`` takes by name."""
+        names = ("norm_first", "norm", "activation", "gated", "bias", "n_kv_heads", "qk_norm",
+                 "dropout", "eps")  # fmt: skip
+        return {name: getattr(self, name) for name in names}
+
+
+def parameter_count(config: GPTConfig) -> int:
+    """Count the parameters by formula, without building the model.
+
+    Args:
+        config: The choices.
+
+    Returns:
+        Exactly as many as ``GPT(config)`` has.
+
+    Source: Radford et al. 2018, section 4.1; lecture 000, "GPT-1". Chapter: training#parameters.
+
+    Example:
+        >>> parameter_count(GPTConfig.gpt1()), parameter_count(GPTConfig.gpt2())
+        (116534784, 124439808)
+    """
+    d_model, d_inner = config.d_model, config.d_inner
+    d_head = d_model // config.n_heads
+    d_kv = config.kv_heads * d_head
+    attention = 2 * d_model * (d_model + d_kv) + 2 * (d_model + d_kv) * config.bias
+    attention += 2 * d_head * config.qk_norm
+    inner = 2 if config.gated else 1
+    feed_forward = (inner + 1) * d_model * d_inner + (inner * d_inner + d_model) * config.bias
+    norm = d_model * (2 if config.norm == "layer" and config.bias else 1)
+    tables = config.vocab_size * (1 if config.tie else 2)
+    tables += config.context * (config.positions == "learned")
+    blocks = config.n_layers * (attention + feed_forward + 2 * norm)
+    return tables * d_model + blocks + norm * config.norm_first

@@ -1,0 +1,147 @@
+"""GPT-2's weights, in Hugging Face's names, as a GPT of ours."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softlookup.checks import require
+from softlookup.models.gpt import GPT, GPTConfig
+from softlookup.models.gpt.configuration import GPT2_SIZES
+from softlookup.models.pretrained.checkpoint import (
+    Part,
+    fill,
+    known_activation,
+    read_checkpoint,
+    require_same,
+    require_settings,
+)
+
+PREFIX = "transformer."
+TABLE, HEAD = "wte.weight", "lm_head.weight"
+BUFFER = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")
+"""The causal mask, which old checkpoints hold too."""
+
+BLOCK = (
+    Part("ln_1.weight", ("self_attention.norm.weight",)),
+    Part("ln_1.bias", ("self_attention.norm.bias",)),
+    *(
+        Part(
+            f"attn.c_attn.{kind}",
+            tuple(f"self_attention.layer.W_{letter}.{kind}" for letter in "QKV"),
+            kind == "weight",
+        )
+        for kind in ("weight", "bias")
+    ),
+    Part("attn.c_proj.weight", ("self_attention.layer.W_O.weight",), True),
+    Part("attn.c_proj.bias", ("self_attention.layer.W_O.bias",)),
+    Part("ln_2.weight", ("feed_forward.norm.weight",)),
+    Part("ln_2.bias", ("feed_forward.norm.bias",)),
+    Part("mlp.c_fc.weight", ("feed_forward.layer.W_1.weight",), True),
+    Part("mlp.c_fc.bias", ("feed_forward.layer.W_1.bias",)),
+    Part("mlp.c_proj.weight", ("feed_forward.layer.W_2.weight",), True),
+    Part("mlp.c_proj.bias", ("feed_forward.layer.W_2.bias",)),
+)
+"""One block. GPT-2 stores its matrices as W, not as the transpose that ``nn.Linear`` keeps."""
+
+
+def load_gpt2(
+    source: str | os.PathLike | Mapping[str, Tensor], config: GPTConfig | None = None
+) -> GPT:
+    """Read a checkpoint of GPT-2: the same scores from our blocks.
+
+    Args:
+        source: A folder, a safetensors file, or tensors by name, as in ``read_checkpoint``. The
+            names are Hugging Face's, with or without "transformer." before them.
+        config: The model's choices; left out, those of the ``config.json`` in the folder, or of
+            the published model whose table has that shape. No weight tells how many heads there
+            are.
+
+    Returns:
+        The model, switched to evaluation, in the checkpoint's dtype.
+
+    Raises:
+        ValueError: The file is missing, cut short or damaged; nothing tells the config, or it
+            describes another kind of model; names or shapes do not fit, and the message lists what
+            is missing, extra and misshapen; or the model ties its tables and the checkpoint does
+            not.
+
+    Source: Radford et al. 2019, section 2.3; the names are those of the package ``transformers``.
+    Chapter: training#real-weights.
+
+    Example:
+        >>> model = load_gpt2("folder-of-gpt2")  # doctest: +SKIP
+    """
+    tensors, settings = read_checkpoint(source)
+    prefix = PREFIX if any(name.startswith(PREFIX) for name in tensors) else ""
+    if config is None:
+        table = tensors.get(prefix + TABLE)
+        config = _published(table) if settings is None else _config(settings)
+    _require_gpt2(config)
+    ignored = {name for name in tensors if BUFFER.fullmatch(name.removeprefix(prefix))}
+    if config.tie:
+        require_same(tensors, prefix + TABLE, HEAD)
+        ignored.add(HEAD)
+    with torch.device("meta"):
+        model = GPT(config)
+    fill(model, _parts(config, prefix), tensors, ignored)
+    return model.eval()
+
+
+def _parts(config: GPTConfig, prefix: str) -> Iterator[Part]:
+    yield Part(prefix + TABLE, ("embedding.weight",))
+    yield Part(f"{prefix}wpe.weight", ("position_embedding.embedding.weight",))
+    for i in range(config.n_layers):
+        for theirs, ours, transposed in BLOCK:
+            names = tuple(f"blocks.{i}.{name}" for name in ours)
+            yield Part(f"{prefix}h.{i}.{theirs}", names, transposed)
+    for kind in ("weight", "bias"):
+        yield Part(f"{prefix}ln_f.{kind}", (f"norm.{kind}",))
+    if not config.tie:
+        yield Part(HEAD, ("unembedding.weight",))
+
+
+def _published(table: Tensor | None) -> GPTConfig:
+    """The published model that has a table of tokens of this shape."""
+    for config in map(GPTConfig.gpt2, GPT2_SIZES):
+        if table is not None and table.shape == (config.vocab_size, config.d_model):
+            return config
+    raise ValueError("without a config.json, give a config: this is no published GPT-2")
+
+
+def _config(settings: dict[str, Any]) -> GPTConfig:
+    wanted = ("vocab_size", "n_positions", "n_embd", "n_head", "n_layer")
+    known = {
+        "model_type": "gpt2",
+        "scale_attn_weights": True,
+        "scale_attn_by_inverse_layer_idx": False,
+        "add_cross_attention": False,
+    }
+    require_settings(settings, *wanted, **known)
+    return GPTConfig(
+        *(settings[name] for name in wanted),
+        d_ff=settings.get("n_inner"),
+        activation=known_activation(settings.get("activation_function", "gelu_new")),
+        dropout=settings.get("resid_pdrop", 0.1),
+        tie=settings.get("tie_word_embeddings", True),
+        eps=settings.get("layer_norm_epsilon", 1e-5),
+    )
+
+
+def _require_gpt2(config: GPTConfig) -> None:
+    """A window is no matter of weights: it may be there."""
+    known = {
+        "positions": "learned",
+        "norm_first": True,
+        "norm": "layer",
+        "gated": False,
+        "bias": True,
+        "qk_norm": False,
+        "kv_heads": config.n_heads,
+    }
+    for name, value in known.items():
+        found = getattr(config, name)
+        require(found == value, f"{name} must be {value!r} in a GPT-2", **{name: found})

@@ -1,0 +1,89 @@
+"""What one asks of a real model: go on with this text, or guess the word in the gap."""
+
+from typing import Any
+
+import torch
+from torch import Generator
+
+from softlookup.checks import require, require_int
+from softlookup.language_models import sample
+from softlookup.models.bert import BERT
+from softlookup.models.gpt import GPT
+from softlookup.models.pretrained.bert_tokenizer import MASK, BERTTokenizer
+from softlookup.models.pretrained.gpt2_tokenizer import END_OF_TEXT, GPT2Tokenizer
+
+
+def write_on(
+    model: GPT,
+    tokenizer: GPT2Tokenizer,
+    prompt: str,
+    n_tokens: int,
+    *,
+    generator: Generator,
+    **way: Any,
+) -> list[str]:
+    """Let a GPT-2 go on with a text.
+
+    Args:
+        model: The model.
+        tokenizer: The one that it was trained with.
+        prompt: How the text begins.
+        n_tokens: How many tokens to add at most; it may end the text before.
+        generator: The source of chance.
+        way: The temperature and the filters of ``decoding.sample``.
+
+    Returns:
+        The tokens of the prompt and the new ones, each as a string; joined, they are the text.
+
+    Raises:
+        ValueError: The prompt is empty, or as in ``decoding.sample``.
+
+    Source: Radford et al. 2019, section 2. Chapter: training#real-weights.
+
+    Example:
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> write_on(*load_pretrained("gpt2"), "A", 9, generator=generator)  # doctest: +SKIP
+    """
+    ids = tokenizer.encode(prompt)
+    require(len(ids) > 0, "the prompt must not be empty", prompt=prompt)
+    read = torch.tensor([ids], device=model.embedding.weight.device)
+    state, end = model.start(read[:, :-1]), tokenizer.special_tokens[END_OF_TEXT]
+    (text,) = sample(model.step, state, ids[-1:], end, n_tokens, generator=generator, **way)
+    return [tokenizer.decode([id_]) for id_ in (*ids, *text.ids)]
+
+
+def fill_gap(
+    model: BERT, tokenizer: BERTTokenizer, text: str, n: int = 5
+) -> list[tuple[str, float]]:
+    """What a BERT would put where "[MASK]" stands.
+
+    Args:
+        model: A model with its head.
+        tokenizer: The one that it was trained with.
+        text: It holds "[MASK]" once.
+        n: How many guesses.
+
+    Returns:
+        The most probable pieces and their probabilities, the best first.
+
+    Raises:
+        ValueError: There is not one gap, ``n`` is no integer of at least 1, or the model has no
+            head.
+
+    Source: Devlin et al. 2019, section 3.1. Chapter: training#real-weights.
+
+    Example:
+        >>> real = load_pretrained("bert-base-uncased")  # doctest: +SKIP
+        >>> fill_gap(*real, "The capital of France is [MASK].")[0][0]  # doctest: +SKIP
+        'paris'
+    """
+    require_int(1, n=n)
+    ids = torch.tensor([tokenizer.encode(text)], device=model.embedding.weight.device)
+    gaps = ids == tokenizer.special_tokens[MASK]
+    n_gaps = int(gaps.sum())
+    require(n_gaps == 1, f"the text must hold {MASK} once", n_gaps=n_gaps)
+    with torch.no_grad():
+        chances = model.mlm_scores(model(ids)[gaps])[0].softmax(dim=-1)
+    best = chances.topk(min(n, len(chances)))
+    guesses = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    return [(tokenizer.decode([id_]), p) for id_, p in guesses]
