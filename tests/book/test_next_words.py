@@ -7,8 +7,7 @@ import torch
 from conftest import in_each_look
 from site_checks import axe_faults, scroll_faults
 
-from softlookup.language_model import known_words
-from softlookup.neural_lm import FeedForwardLM, RecurrentLM, train_lm
+from softlookup.language_models import FeedForwardLM, RecurrentLM, known_words, train_lm
 from softlookup.show.figures.next_words import NextWords, counting_models
 
 TEXTS = ["the cat sat on the mat", "the dog sat on the mat", "a cat sat on the rug", "", "the dog"]

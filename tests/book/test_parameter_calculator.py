@@ -14,7 +14,6 @@ from softlookup.models import Transformer, TransformerConfig
 from softlookup.models.encoder_decoder import parameter_counts
 from softlookup.show import ParameterCalculator
 from softlookup.show.figures.parameter_calculator import PRINTED_MILLIONS
-from softlookup.transformer import Transformer, TransformerConfig, parameter_counts
 
 BASE = {"N": 6, "d": 512, "dff": 2048, "vocab": 37_000, "tie": "all", "biases": False,
         "finals": False}  # fmt: skip

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from softlookup.recurrence import rnn_step
+from softlookup.layers import rnn_step
 from softlookup.show import RnnStepper
 
 PARTS = ("fromState", "fromInput", "a", "after", "products", "y")

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from softlookup.positions import frequencies, shift_rotation
+from softlookup.attention.positions import frequencies, shift_rotation
 from softlookup.show import RotationDial
 
 F64 = torch.float64

@@ -17,6 +17,15 @@ from site_checks import axe_faults, scroll_faults
 from softlookup.data import messages, split
 from softlookup.show import RuleLights
 from softlookup.show.figures.rule_lights import _EXAMPLES, _START, PRINTED_MEDICINES, PRINTED_MONEY
+from softlookup.words import (
+    MONEY,
+    capital_share,
+    f1_score,
+    medicine_pattern,
+    precision,
+    recall,
+    rule_spans,
+)
 
 PATTERNS = {
     "repaired": {"medicine": medicine_pattern(), "money": MONEY},

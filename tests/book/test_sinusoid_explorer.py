@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from softlookup.positions import frequencies, period, sinusoidal_at
+from softlookup.attention.positions import frequencies, period, sinusoidal_at
 from softlookup.show import SinusoidExplorer
 
 F64 = torch.float64

@@ -5,8 +5,7 @@ import re
 import pytest
 import torch
 
-from softlookup.bptt import hidden_gradients
-from softlookup.recurrence import rnn_step
+from softlookup.layers import hidden_gradients, rnn_step
 from softlookup.show import SpectralSliders
 
 

@@ -14,8 +14,8 @@ from site_checks import axe_faults, scroll_faults
 
 from softlookup.ops import cosine_similarity
 from softlookup.show import TfidfBench
-from softlookup.show.tfidf_bench import _EXAMPLES, LECTURE
-from softlookup.show.tfidf_bench_live import bench_html
+from softlookup.show.figures.tfidf_bench import _EXAMPLES, LECTURE
+from softlookup.show.figures.tfidf_bench.live import bench_html
 from softlookup.words import (
     IDF_VARIANTS,
     TF_VARIANTS,
@@ -27,11 +27,6 @@ from softlookup.words import (
     tf_idf,
     word_tokens,
 )
-from softlookup.ops import cosine_similarity
-from softlookup.show import TfidfBench
-from softlookup.show.figures.tfidf_bench import _EXAMPLES, LECTURE
-from softlookup.show.figures.tfidf_bench.live import bench_html
-from softlookup.text import ngrams, word_tokens
 
 BASES = {"10": 10, "e": math.e, "2": 2}
 START = {"lowercase": False, "n": 1, "tf": "count", "idf": "log", "base": "10"}

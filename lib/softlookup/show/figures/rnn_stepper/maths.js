@@ -1,4 +1,4 @@
-// One step of a recurrent network in the browser: the arithmetic of softlookup.recurrence.
+// One step of a recurrent network in the browser: softlookup.layers.recurrence.
 // A matrix is a list of rows.
 
 import { times } from "../../kit/maths.js";

@@ -1,4 +1,4 @@
-// A shift of position as a turn of each pair of softlookup.positions' codes.
+// A shift of position as a turn of each pair of softlookup.attention.positions' codes.
 
 import { frequencies } from "../sinusoid_explorer/maths.js";
 

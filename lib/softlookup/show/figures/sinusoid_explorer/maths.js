@@ -1,4 +1,4 @@
-// Sinusoidal positions in the browser: the arithmetic of softlookup.positions.
+// Sinusoidal positions in the browser: the arithmetic of softlookup.attention.positions.
 
 /** How far each pair turns from one position to the next: base^(−2i/d). */
 export const frequencies = (d, base) =>

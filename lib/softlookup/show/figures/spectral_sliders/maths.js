@@ -1,4 +1,4 @@
-// Forward and back through time in the browser: the arithmetic of softlookup.bptt.
+// Forward and back through time in the browser: softlookup.layers.backpropagation.
 // A matrix is a list of rows.
 
 import { times, transpose } from "../../kit/maths.js";
