@@ -186,9 +186,9 @@ class Shown(SphinxDirective):
         if maker is None:
             raise self.error(f"softlookup.show has no figure {kind!r}")
         figure = maker(name=name)
-        stem = Path(inspect.getfile(maker)).stem
-        for file in [*SHOW.glob("interactive.*"), *SHOW.glob(f"{stem}*")]:
-            self.env.note_dependency(str(file))
+        for folder in (SHOW, SHOW / "kit", Path(inspect.getfile(maker)).parent):
+            for file in folder.glob("*.*"):
+                self.env.note_dependency(str(file))
         html = figure if isinstance(figure, str) else figure.html()
         return [nodes.raw("", html, format="html")]
 

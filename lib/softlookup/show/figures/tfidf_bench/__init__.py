@@ -7,6 +7,7 @@ from softlookup.checks import require, require_choice, require_int
 from softlookup.data import LECTURE_SENTENCES
 from softlookup.show.figures.tfidf_bench.live import MOST_DOCUMENTS, live_view
 from softlookup.show.interactive import Interactive
+from softlookup.words import IDF_VARIANTS, TF_VARIANTS
 
 LECTURE = LECTURE_SENTENCES
 """The two documents of the lecture's tables."""
