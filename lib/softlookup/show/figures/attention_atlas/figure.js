@@ -19,10 +19,10 @@ class Atlas {
     this.heads = el("fieldset", { class: "sl-choices aa-heads" });
     this.map = el("div", { class: "aa-map" });
     this.words = el("div", { class: "aa-words", role: "group", "aria-label": "The token that reads" });
-    this.live = el("p", { class: "sl-live aa-live", "aria-live": "polite" });
+    this.live = liveRegion("aa-live");
     this.scores = el("table", { class: "aa-scores" });
-    this.form = el("form", { class: "aa-atlas", onsubmit: (event) => event.preventDefault() },
-      el("div", { class: "sl-controls" }, this.chooser(), this.textBox),
+    this.form = form("aa-atlas",
+      controls( this.chooser(), this.textBox),
       el("div", { class: "aa-board" }, this.heads,
         el("div", { class: "aa-page" }, this.map)),
       el("p", { class: "sl-label aa-ask" }, "Which token reads?"), this.words, this.live,

@@ -49,10 +49,10 @@ class Player {
   build(examples) {
     const button = (label, act) => el("button", { type: "button", class: "sl-button",
       onclick: act }, label);
-    this.form = el("form", { class: "bp-player", onsubmit: (event) => event.preventDefault() });
+    this.form = form("bp-player");
     this.hint = el("p", { class: "sl-note" });
     this.area = el("textarea", { rows: 3, dir: "auto", spellcheck: "false", autocomplete: "off",
-      "data-lm-suppress-shortcuts": "true", oninput: () => this.edit() });
+      oninput: () => this.edit() });
     this.warning = el("p", { class: "sl-flag bp-warning", role: "status" });
     this.start = button("Start", () => this.go(0));
     this.back = button("Back", () => this.go(this.k - 1));
@@ -61,8 +61,8 @@ class Player {
     this.shown = el("output");
     this.slider = el("input", { type: "range", min: 0, step: 1, class: "bp-slider",
       "aria-label": "Merges",
-      "data-lm-suppress-shortcuts": "true", oninput: () => this.go(this.slider.valueAsNumber) });
-    this.line = el("p", { class: "sl-live bp-line", "aria-live": "polite" });
+      oninput: () => this.go(this.slider.valueAsNumber) });
+    this.line = liveRegion("bp-line");
     this.tokens = el("div", { class: "bp-tokens", role: "region", tabindex: "0",
       "aria-label": "The text in tokens" });
     this.ids = el("p", { class: "sl-note bp-ids" });
@@ -72,20 +72,19 @@ class Player {
     this.form.append(
       el("div", { class: "bp-examples", role: "group", "aria-label": "Examples" },
         examples.map((example) => button(example.label, () => this.take(example)))),
-      this.hint, el("label", { class: "sl-field" }, el("span", { class: "sl-label" }, "Your text"),
+      this.hint, el("label", { class: "sl-field" }, label( "Your text"),
         this.area), this.warning, this.modes(), el("div", { class: "bp-controls" }, this.start,
         this.back, this.play, this.step, el("label", { class: "sl-field bp-field" },
-          el("span", { class: "sl-label" }, this.shown), this.slider)),
+          label( this.shown), this.slider)),
       this.line, this.tokens, this.counter, el("div", { class: "bp-below" }, this.curve,
         this.lists), this.ids);
   }
 
   modes() {
     const choice = (value, label) => el("label", { class: "sl-check" }, el("input", { type: "radio",
-      name: "mode", value, "data-lm-suppress-shortcuts": "true",
-      onchange: () => this.choose(value) }), label);
+      name: "mode", value, onchange: () => this.choose(value) }), label);
     return el("div", { class: "bp-modes", role: "radiogroup", "aria-label": "Merges",
-      hidden: this.trained.length === 0 }, el("span", { class: "sl-label" }, "Merges:"),
+      hidden: this.trained.length === 0 }, label( "Merges:"),
       choice("learn", "learned from this text"),
       choice("trained", `learned from ${this.source}`));
   }

@@ -3,8 +3,6 @@
 import { choices } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
 
-const QUIET = {"data-lm-suppress-shortcuts": "true"};
-
 const counted = (n, word) => `${n} ${n === 1 ? word : `${word}s`}`;
 
 /** One figure: the function that is shown, and for each what was pressed and asked. */
@@ -17,14 +15,12 @@ class Hunt {
       (value) => this.go(Number(value)));
     this.names = [...this.picker.querySelectorAll("span")];
     this.code = el("ol", {class: "bh-code", "aria-label": "The function, line by line"});
-    this.live = el("p", {class: "sl-live bh-live", "aria-live": "polite"});
-    this.ask = el("button", {type: "button", class: "sl-button bh-ask", ...QUIET,
-      onclick: () => { this.state.asked = !this.state.asked; this.update(); }}, "Run the tests");
-    this.next = el("button", {type: "button", class: "sl-button bh-next", ...QUIET,
-      onclick: () => this.goOn()}, "Next function");
+    this.live = liveRegion("bh-live");
+    this.ask = el("button", {type: "button", class: "sl-button bh-ask", onclick: () => { this.state.asked = !this.state.asked; this.update(); }}, "Run the tests");
+    this.next = el("button", {type: "button", class: "sl-button bh-next", onclick: () => this.goOn()}, "Next function");
     this.tests = el("ul", {class: "bh-tests", "aria-label": "The tests"});
     this.score = el("p", {class: "bh-score"});
-    root.append(el("form", {class: "bh-hunt", onsubmit: (event) => event.preventDefault()},
+    root.append(form("bh-hunt",
       this.picker, this.code, this.live,
       el("div", {class: "sl-controls bh-buttons"}, this.ask, this.next), this.tests, this.score));
     this.update();
@@ -62,8 +58,7 @@ class Hunt {
     const mark = isWrong ? "✗" : tried.includes(k) ? "✓" : "";
     const indent = text.match(/^ */u)[0];
     return el("li", null,
-      el("button", {type: "button", class: `bh-line${kind}`, ...QUIET,
-        onclick: () => this.press(k)},
+      el("button", {type: "button", class: `bh-line${kind}`, onclick: () => this.press(k)},
       el("span", {class: "bh-mark", "aria-hidden": "true"}, mark), el("code", null, text)),
       isWrong ? el("p", {class: "bh-right"}, el("span", {class: "bh-mark", "aria-hidden": "true"},
         "→"), el("code", null, indent + right)) : null);

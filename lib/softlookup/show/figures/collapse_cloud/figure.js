@@ -16,7 +16,7 @@ class Cloud {
     Object.assign(this, {words, runs, depth: 0, skip: false, feedForward: false, norm: "none"});
     this.last = runs[0].points.length - 1;
     this.unit = 0.48 * SIZE / Math.max(1, reachOf(runs));
-    this.live = el("p", {class: "sl-live cc-live", "aria-live": "polite"});
+    this.live = liveRegion("cc-live");
     this.ring = svg("circle", {class: "cc-ring", r: 0});
     this.all = svg("text", {class: "cc-all", y: 26}, `all ${words.length} words`);
     this.tokens = words.map((word) => svg("g", {class: "cc-token"},
@@ -26,7 +26,7 @@ class Cloud {
       role: "img", "aria-label": "The tokens around their mean"},
     svg("path", {class: "cc-cross", d: `M ${-half} 0 H ${half} M 0 ${-half} V ${half}`}),
     this.ring, this.tokens, this.all);
-    root.append(el("form", {class: "cc-form", onsubmit: (event) => event.preventDefault()},
+    root.append(form("cc-form",
       this.controls(), el("div", {class: "cc-both"},
         el("div", {class: "cc-box"}, el("p", {class: "cc-title"}, "The tokens"), this.cloud),
         el("div", {class: "cc-box"},
@@ -38,14 +38,12 @@ class Cloud {
   controls() {
     this.number = el("span", {class: "cc-number"});
     this.slider = el("input", {type: "range", class: "cc-slider", min: 0, max: this.last, step: 1,
-      value: 0, "data-lm-suppress-shortcuts": "true",
-      oninput: () => { this.depth = this.slider.valueAsNumber; this.update(); }});
+      value: 0, oninput: () => { this.depth = this.slider.valueAsNumber; this.update(); }});
     const check = (key, text) => el("label", {class: "sl-check"},
-      el("input", {type: "checkbox", name: key, "data-lm-suppress-shortcuts": "true",
-        onchange: (event) => { this[key] = event.target.checked; this.update(); }}), text);
-    return el("div", {class: "sl-controls"},
+      el("input", {type: "checkbox", name: key, onchange: (event) => { this[key] = event.target.checked; this.update(); }}), text);
+    return controls(
       el("label", {class: "sl-field cc-field"},
-        el("span", {class: "sl-label"}, "Depth, in blocks: ", this.number), this.slider),
+        label( "Depth, in blocks: ", this.number), this.slider),
       el("fieldset", {class: "sl-choices cc-parts"}, el("legend", {class: "sl-label"},
         "Beside attention"), check("skip", "skip"), check("feedForward", "feed-forward")),
       choices("Norm", "norm", NORM_NAMES, "none", (value) => { this.norm = value; this.update(); }));

@@ -14,10 +14,10 @@ class Sliders {
   constructor(root, data) {
     Object.assign(this, data);
     this.bars = BARS.map(([key, name, formula]) => this.bar(key, name, formula));
-    this.live = el("p", {class: "sl-live cs-live", "aria-live": "polite"});
+    this.live = liveRegion("cs-live");
     this.kept = el("p", {class: "cs-kept"});
-    root.append(el("form", {class: "cs-sliders", onsubmit: (event) => event.preventDefault()},
-      el("div", {class: "sl-controls"}, this.slider("n", "Tokens n", this.lengths),
+    root.append(form("cs-sliders",
+      controls( this.slider("n", "Tokens n", this.lengths),
         this.slider("d", "Width d", this.widths)),
       el("div", {class: "cs-bars"}, this.bars.map(({row}) => row)), this.live, this.kept));
     this.update();
@@ -27,7 +27,7 @@ class Sliders {
     const number = el("output", {class: "cs-number"});
     const input = el("input", {type: "range", min: 0, max: values.length - 1, step: 1,
       value: values.indexOf(this[key]), name: key, class: "cs-slider",
-      "data-lm-suppress-shortcuts": "true", oninput: () => {
+      oninput: () => {
         this[key] = values[input.valueAsNumber];
         show();
         this.update();
@@ -38,7 +38,7 @@ class Sliders {
     };
     show();
     return el("label", {class: "sl-field cs-field"},
-      el("span", {class: "sl-label"}, `${text}: `, number), input);
+      label( `${text}: `, number), input);
   }
 
   bar(key, name, formula) {

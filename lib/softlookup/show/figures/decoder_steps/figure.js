@@ -26,23 +26,22 @@ class Steps {
 
   build() {
     const button = (text, act) => el("button", {type: "button", class: "sl-button",
-      "data-lm-suppress-shortcuts": "true", onclick: act}, text);
+      onclick: act}, text);
     this.back = button("Back", () => this.go(this.frame - 1));
     this.next = button("Next", () => this.forward());
     this.play = button("Play", () => (this.timer ? this.pause() : this.run()));
     this.slider = el("input", {type: "range", min: 1, max: FRAMES.length, step: 1,
-      class: "ds-slider", "aria-label": "Frame", "data-lm-suppress-shortcuts": "true",
-      oninput: () => this.go(this.slider.valueAsNumber - 1)});
+      class: "ds-slider", "aria-label": "Frame", oninput: () => this.go(this.slider.valueAsNumber - 1)});
     this.count = el("span", {class: "sl-label"});
     this.title = el("p", {class: "ds-title"});
     this.says = el("p", {class: "ds-says"});
-    this.live = el("p", {class: "sl-live ds-live", "aria-live": "polite"});
+    this.live = liveRegion("ds-live");
     this.reset = button("The model's own scores", () => this.set([...this.own[this.t]]));
     this.equal = button("All equal", () => this.set(this.source.map(() => 0)));
     this.numbers = el("p", {class: "ds-numbers", tabindex: 0, role: "group",
       "aria-label": "The numbers of this frame"});
     this.grid = new Grid(this.source, this.target);
-    this.form = el("form", {class: "ds-steps", onsubmit: (event) => event.preventDefault()},
+    this.form = form("ds-steps",
       choices("The word to write", "word", this.target.map((word, t) => [String(t), word]), null,
         (value) => this.choose(Number(value))),
       el("div", {class: "ds-text"}, this.title, this.says), this.sourceRows(),
@@ -70,7 +69,7 @@ class Steps {
     const [bar, number] = [new Bar(), el("output", {class: "ds-number"})];
     const score = el("input", {type: "range", min: -this.bound, max: this.bound, step: 0.1,
       class: "ds-slider", "aria-label": `Score of ${quoted(word)}`,
-      "data-lm-suppress-shortcuts": "true", oninput: () => this.overwrite(j, score.valueAsNumber)});
+      oninput: () => this.overwrite(j, score.valueAsNumber)});
     const cell = el("span", {class: "ds-score"}, score, number);
     const row = el("div", {class: "ds-row", role: "listitem"}, el("span", {class: "ds-word"}, word),
       el("span", {class: "ds-strips"}, strip.node, weighted.node), cell, bar.node);

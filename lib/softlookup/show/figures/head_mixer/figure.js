@@ -20,8 +20,8 @@ class Mixer {
     this.strips = data.labels.map((label, h) => this.strip(h, label));
     this.sheet = el("table", { class: "hm-sheet" });
     this.meters = el("div", { class: "hm-meters" });
-    this.live = el("p", { class: "sl-live hm-live", "aria-live": "polite" });
-    this.form = el("form", { class: "hm-mixer", onsubmit: (event) => event.preventDefault() },
+    this.live = liveRegion("hm-live");
+    this.form = form("hm-mixer",
       this.chooser(),
       el("div", { class: "hm-board" }, this.strips.map(({ strip }) => strip)),
       this.live, this.meters, el("div", { class: "sl-scroll" }, this.sheet), this.splitter());
@@ -56,12 +56,12 @@ class Mixer {
   splitter() {
     const many = divisors(this.width);
     this.range = el("input", { type: "range", min: 0, max: many.length - 1, step: 1,
-      "data-lm-suppress-shortcuts": "true", oninput: () => this.split(Number(this.range.value)) });
+      oninput: () => this.split(Number(this.range.value)) });
     this.bar = svg("svg", { class: "hm-bar", viewBox: "0 0 512 24", preserveAspectRatio: "none",
       "aria-hidden": "true" });
-    this.cost = el("p", { class: "sl-live hm-cost", "aria-live": "polite" });
+    this.cost = liveRegion("hm-cost");
     return el("div", { class: "hm-split" }, el("label", { class: "hm-range" },
-      el("span", { class: "sl-label" }, `Heads at the width d = ${this.width}`), this.range),
+      label( `Heads at the width d = ${this.width}`), this.range),
     this.bar, this.cost);
   }
 

@@ -40,8 +40,8 @@ class Flow {
     this.picture = svg("svg", {class: "if-picture", viewBox: `0 0 ${this.width} ${this.height}`,
       role: "img", "aria-label": "Dots for words, one row a layer; lines lead to what each reads"});
     this.picture.style.minWidth = `${Math.min(this.width, 30 * columns + 40)}px`;
-    this.live = el("p", {class: "sl-live if-live", "aria-live": "polite"});
-    root.append(el("form", {class: "if-flow", onsubmit: (event) => event.preventDefault()},
+    this.live = liveRegion("if-live");
+    root.append(form("if-flow",
       this.controls(), this.live, el("div", {class: "sl-scroll", tabindex: 0, role: "group",
         "aria-label": "The layers"}, this.picture)));
     this.show(0);
@@ -49,18 +49,17 @@ class Flow {
 
   controls() {
     const button = (text, onclick) => el("button", {type: "button", class: "sl-button",
-      "data-lm-suppress-shortcuts": "true", onclick}, text);
+      onclick}, text);
     this.back = button("Back", () => this.go(this.frame - 1));
     this.next = button("Next", () => this.go(this.frame + 1));
     this.player = button("Play", () => this.play());
     this.slider = el("input", {type: "range", name: "frame", min: 1, max: this.frames, step: 1,
-      value: 1, class: "if-slider", "data-lm-suppress-shortcuts": "true",
-      oninput: () => this.go(this.slider.valueAsNumber - 1)});
+      value: 1, class: "if-slider", oninput: () => this.go(this.slider.valueAsNumber - 1)});
     this.number = el("output", {class: "if-number"});
-    return el("div", {class: "sl-controls"},
+    return controls(
       el("div", {class: "if-buttons"}, this.back, this.next, this.player),
       el("label", {class: "sl-field if-field"},
-        el("span", {class: "sl-label"}, "Frame: ", this.number), this.slider));
+        label( "Frame: ", this.number), this.slider));
   }
 
   /** A step asked for by hand also ends the playing. */

@@ -117,8 +117,7 @@ function handle({ name, label, turn, ...moves }, ...parts) {
 function matrix(W, onChange) {
   const inputs = W.map((row, r) => row.map((_, c) => {
     const input = el("input", { type: "number", min: -5, max: 5, step: 0.25, class: "kp-entry",
-      "aria-label": `W, row ${r + 1}, column ${c + 1}`, "data-lm-suppress-shortcuts": "true",
-      oninput: () => {
+      "aria-label": `W, row ${r + 1}, column ${c + 1}`, oninput: () => {
         const value = input.valueAsNumber;
         const fits = Number.isFinite(value) && Math.abs(value) <= 5;
         input.setAttribute("aria-invalid", String(!fits));
@@ -149,7 +148,7 @@ export function mount(root, { points, query, noisy, bandwidth }) {
   svg("g", { "aria-hidden": "true" }, backdrop()), drawn, handles, star);
   const strip = svg("svg", { class: "kp-plot", viewBox: `0 0 ${WIDE} ${STRIP.height}`,
     "aria-hidden": "true" });
-  const live = el("p", { class: "sl-live kp-live", "aria-live": "polite" });
+  const live = liveRegion("kp-live");
   const formula = el("p", { class: "kp-formula" });
   const body = el("tbody", {});
   let nodes = [];
@@ -253,7 +252,7 @@ export function mount(root, { points, query, noisy, bandwidth }) {
   entries.fill(IDENTITY);
   const widthName = el("span", { class: "sl-label kp-number" });
   const slider = el("input", { type: "range", min: -1.3, max: 1.3, step: 0.02, class: "kp-slider",
-    "data-lm-suppress-shortcuts": "true", oninput: () => {
+    oninput: () => {
       state.width = Number((10 ** slider.valueAsNumber).toPrecision(3));
       update();
     } });
@@ -266,13 +265,13 @@ export function mount(root, { points, query, noisy, bandwidth }) {
   });
   const many = button(`${noisy.length} noisy points`, () => stage(noisy));
   const heads = ["x", "y", "score", "weight", "weight × y"];
-  root.append(el("form", { class: "kp-form", onsubmit: (event) => event.preventDefault() },
-    el("div", { class: "sl-controls" }, choices("Kernel", "kernel", KERNELS, state.kernel, (one) => {
+  root.append(form("kp-form",
+    controls( choices("Kernel", "kernel", KERNELS, state.kernel, (one) => {
       state.kernel = one;
       update();
     })),
     formula,
-    el("div", { class: "sl-controls" },
+    controls(
       el("label", { class: "sl-field kp-field" }, widthName, slider), entries.field, start, many),
     el("div", { class: "kp-sides" },
       el("div", { class: "kp-pictures" },

@@ -11,7 +11,6 @@ const KINDS = [
   ["free", "left alone"], ["hidden", "hidden"], ["replaced", "replaced"], ["kept", "kept"],
 ];
 const NAMES = Object.fromEntries(KINDS);
-const QUIET = {"data-lm-suppress-shortcuts": "true"};
 
 const percent = (share) => `${(100 * share).toFixed(1)}%`;
 
@@ -20,17 +19,17 @@ class Player {
     Object.assign(this, data, {task: "gaps", shift: 1, causal: true, reader: 0});
     this.shares = {share: data.share, hidden: data.hidden, replaced: data.replaced};
     this.next = random(data.seed);
-    this.live = el("p", {class: "sl-live mp-live", "aria-live": "polite"});
+    this.live = liveRegion("mp-live");
     this.cards = el("div", {class: "mp-cards", role: "list"});
     this.line = el("input", {type: "text", class: "mp-line", value: data.text, autocomplete: "off",
-      spellcheck: "false", ...QUIET, oninput: () => this.type()});
+      spellcheck: "false", oninput: () => this.type()});
     this.gaps = this.gapControls();
     this.shifts = this.shiftControls();
-    this.form = el("form", {class: "mp-player", onsubmit: (event) => event.preventDefault()},
+    this.form = form("mp-player",
       el("div", {class: "sl-controls mp-first"},
         choices("The task", "task", [["gaps", "fill the gaps (BERT)"],
           ["next", "say the next (GPT)"]], this.task, (value) => { this.task = value; this.update(); }),
-        el("label", {class: "sl-field mp-wide"}, el("span", {class: "sl-label"}, "The text"),
+        el("label", {class: "sl-field mp-wide"}, label( "The text"),
           this.line)),
       this.gaps, this.shifts, this.live, this.cards, this.table());
     root.append(this.form);
@@ -40,11 +39,10 @@ class Player {
   slider(key, text) {
     const number = el("output", {class: "mp-number"});
     const input = el("input", {type: "range", class: "mp-slider", name: key, min: 0, max: 100,
-      step: 1, value: Math.round(100 * this.shares[key]), ...QUIET,
-      oninput: () => { this.move(key, input.valueAsNumber / 100); }});
+      step: 1, value: Math.round(100 * this.shares[key]), oninput: () => { this.move(key, input.valueAsNumber / 100); }});
     this.sliders = {...this.sliders, [key]: {input, number}};
     return el("label", {class: "sl-field mp-field"},
-      el("span", {class: "sl-label"}, `${text}: `, number), input);
+      label( `${text}: `, number), input);
   }
 
   gapControls() {
@@ -147,7 +145,7 @@ class Player {
   card(i, {kind, reads}, says, seen) {
     const under = kind === "next" ? "" : NAMES[kind];
     const button = el("button", {type: "button", class: "mp-reads", "aria-pressed":
-      String(i === this.reader), ...QUIET, onclick: () => { this.reader = i; this.update();
+      String(i === this.reader), onclick: () => { this.reader = i; this.update();
         this.cards.querySelectorAll(".mp-reads")[i].focus(); }}, reads);
     return el("div", {class: `mp-card mp-${kind}${seen ? "" : " mp-unseen"}`, role: "listitem"},
       button, el("span", {class: "mp-kind"}, seen ? under : "not read"),

@@ -82,16 +82,14 @@ export function mount(root, data) {
 }
 
 function check(app, name, text) {
-  const input = el("input", { type: "checkbox", "data-lm-suppress-shortcuts": "true",
-    onchange: () => app.change({ [name]: input.checked }) });
+  const input = el("input", { type: "checkbox", onchange: () => app.change({ [name]: input.checked }) });
   app.watch((state) => { input.checked = state[name]; });
   return el("label", { class: "sl-check" }, input, el("span", {}, rich(text)));
 }
 
 function switches(app) {
   const width = el("input", { type: "range", min: 0, max: app.tokens.length - 1, step: 1,
-    "aria-label": "Width of the window", "data-lm-suppress-shortcuts": "true",
-    oninput: () => app.change({ width: width.valueAsNumber, window: true }) });
+    "aria-label": "Width of the window", oninput: () => app.change({ width: width.valueAsNumber, window: true }) });
   const shown = el("span", { class: "mm-width" });
   app.watch((state) => {
     width.value = String(state.width);
@@ -202,7 +200,7 @@ function numbers(app) {
 
 function weightsOf(app) {
   const select = el("select",
-    { "data-lm-suppress-shortcuts": "true", onchange: () => choose(app, select.value) },
+    { onchange: () => choose(app, select.value) },
     Object.entries(PRESETS).map(([value, { label }]) => el("option", { value }, label)));
   app.watch((state) => {
     select.value = state.preset;
@@ -214,7 +212,7 @@ function weightsOf(app) {
   return el("div", { class: "mm-weights" },
     el("div", { class: "mm-choice" },
       el("label", {}, el("span", { class: "mm-title" }, rich("Matrices *W*")), select),
-      el("div", { class: "sl-controls" }, again, check(app, "same", "*W*^K = *W*^Q"))),
+      controls( again, check(app, "same", "*W*^K = *W*^Q"))),
     el("div", { class: "mm-pair" }, smallMatrix(app, "W_Q", "{q:*W*^Q}"),
       smallMatrix(app, "W_K", "{k:*W*^K}")),
     smallMatrix(app, "W_V", "{v:*W*^V}"));

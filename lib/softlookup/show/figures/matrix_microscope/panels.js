@@ -76,7 +76,7 @@ function sumStep({ exps, sum }) {
 export function conventions(app) {
   const choice = (columns, text) => {
     const input = el("input", { type: "radio", name: `${app.id}-tokens`,
-      "data-lm-suppress-shortcuts": "true", onchange: () => app.change({ columns }) });
+      onchange: () => app.change({ columns }) });
     app.watch((state) => { input.checked = state.columns === columns; });
     return el("label", { class: "sl-check" }, input, el("span", {}, rich(text)));
   };

@@ -49,7 +49,6 @@ export function numberField(app, matrix, row, column, label) {
     step: "0.1",
     "aria-label": label,
     "aria-describedby": app.problems.id,
-    "data-lm-suppress-shortcuts": "true",
     oninput: () => {
       const value = input.valueAsNumber;
       const good = Number.isFinite(value) && Math.abs(value) <= LARGEST;
@@ -159,7 +158,7 @@ export function heatmap(app, { name, title, describe, paint, legend }) {
 
 function heatmapCell(app, name, i, j) {
   return el("button", { type: "button", class: "mm-cell", "data-entry": `${name}-${i}-${j}`,
-    "data-lm-suppress-shortcuts": "true", onclick: () => app.change({ query: i, key: j }) });
+    onclick: () => app.change({ query: i, key: j }) });
 }
 
 function cellMarks(state, { mask }, i, j) {

@@ -26,9 +26,8 @@ function panel(name, p, words) {
 /** Build the figure inside an empty element. */
 export function mount(root, data) {
   const models = modelsOf(data);
-  const quiet = { "data-lm-suppress-shortcuts": "true" };
   const panels = el("div", { class: "nw-panels" });
-  const live = el("p", { class: "sl-live", "aria-live": "polite" });
+  const live = liveRegion();
   let next = random(1);
 
   function state() {
@@ -74,13 +73,12 @@ export function mount(root, data) {
     return right;
   }
 
-  const line = el("input", { type: "text", class: "nw-line", value: data.prefix, ...quiet,
-    autocomplete: "off", spellcheck: "false", oninput: () => update() });
+  const line = el("input", { type: "text", class: "nw-line", value: data.prefix, autocomplete: "off", spellcheck: "false", oninput: () => update() });
   const seed = el("input", { type: "number", class: "nw-seed", value: 1, min: 0, step: 1,
-    ...quiet, oninput: () => {
+    oninput: () => {
       live.textContent = again() ? "" : "The seed must be a whole number of at least 0.";
     } });
-  const chosen = el("select", { class: "nw-model", ...quiet },
+  const chosen = el("select", { class: "nw-model" },
     Object.keys(models).map((name) => el("option", { value: name }, name)));
   chosen.value = "trigram, Kneser-Ney";
   const draw = el("button", { class: "sl-button nw-draw", type: "button", onclick: sample },
@@ -92,10 +90,10 @@ export function mount(root, data) {
       else update("The seed must be a whole number of at least 0.");
     } }, "Start again");
   const field = (name, input, kind) => el("label", { class: `sl-field ${kind}` },
-    el("span", { class: "sl-label" }, name), input);
+    label( name), input);
   root.append(
-    el("div", { class: "sl-controls" }, field("The text so far", line, "nw-wide")),
-    el("div", { class: "sl-controls" }, field("Drawn by", chosen, ""), field("Seed", seed, ""),
+    controls( field("The text so far", line, "nw-wide")),
+    controls( field("Drawn by", chosen, ""), field("Seed", seed, ""),
       draw, restart),
     live, panels);
   update();

@@ -26,11 +26,11 @@ class Calculator {
     this.shown = "source";
     this.boxes = {};
     this.controls = {};
-    this.live = el("p", {class: "sl-live pc-live", "aria-live": "polite"});
+    this.live = liveRegion("pc-live");
     this.detail = el("p", {class: "pc-detail", "aria-live": "polite"});
     const stacks = STACKS.map(([name, keys]) => el("div", {class: "pc-stack", role: "group",
       "aria-label": name}, el("p", {class: "pc-head"}, name), keys.map((key) => this.box(key))));
-    this.form = el("form", {class: "pc-form", onsubmit: (event) => event.preventDefault()},
+    this.form = form("pc-form",
       choices("The paper's table 3", "model", models.map((m) => [m.name, m.name]), models[0].name,
         (name) => this.take(models.find((m) => m.name === name))),
       el("div", {class: "sl-controls pc-controls"},
@@ -50,21 +50,21 @@ class Calculator {
   slider(key, text, min, max, step) {
     const number = el("output", {class: "pc-number"});
     const input = el("input", {type: "range", min, max, step, name: key, class: "pc-slider",
-      "data-lm-suppress-shortcuts": "true", oninput: () => this.set({[key]: input.valueAsNumber})});
+      oninput: () => this.set({[key]: input.valueAsNumber})});
     this.controls[key] = (value) => {
       input.value = value;
       number.textContent = whole(value);
       input.setAttribute("aria-valuetext", whole(value));
     };
     return el("label", {class: "sl-field pc-field"},
-      el("span", {class: "sl-label"}, `${text}: `, number), input);
+      label( `${text}: `, number), input);
   }
 
   select(key, text, values) {
     const input = el("select", {name: key, onchange: () => this.set({[key]: Number(input.value)})},
       values.map((value) => el("option", {value}, whole(value))));
     this.controls[key] = (value) => { input.value = value; };
-    return el("label", {class: "sl-field"}, el("span", {class: "sl-label"}, text), input);
+    return el("label", {class: "sl-field"}, label( text), input);
   }
 
   check(key, text) {

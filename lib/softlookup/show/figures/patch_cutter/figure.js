@@ -38,9 +38,9 @@ class Cutter {
 
   build() {
     const slider = (name, act) => el("input", { type: "range", min: 0, step: 1, class: "pt-slider",
-      "aria-label": name, "data-lm-suppress-shortcuts": "true", oninput: act });
+      "aria-label": name, oninput: act });
     const field = (shown, input) => el("label", { class: "sl-field pt-field" },
-      el("span", { class: "sl-label" }, shown), input);
+      label( shown), input);
     this.sizer = slider("Side of a patch", () => this.cut());
     this.sizer.max = this.sides.length - 1;
     this.walker = slider("Patch", () => this.walk());
@@ -50,10 +50,10 @@ class Cutter {
     this.picture = el("canvas", { width: this.source.width * scale,
       height: this.source.height * scale, role: "img", class: "pt-picture" });
     this.strip = el("ol", { class: "pt-strip", "aria-hidden": "true" });
-    this.line = el("p", { class: "sl-live pt-line", "aria-live": "polite" });
+    this.line = liveRegion("pt-line");
     this.sums = el("p", { class: "pt-sums" });
-    this.form = el("form", { class: "pt-cutter", onsubmit: (event) => event.preventDefault() },
-      el("div", { class: "sl-controls" }, field(this.sizeShown, this.sizer),
+    this.form = form("pt-cutter",
+      controls( field(this.sizeShown, this.sizer),
         field(this.placeShown, this.walker)),
       el("div", { class: "pt-body" }, this.picture, el("div", { class: "pt-side" }, this.sums,
         el("p", { class: "sl-label" }, "The sequence, around the chosen patch"), this.strip,

@@ -24,7 +24,7 @@ function bar(word) {
 /** Build the figure inside an empty element. */
 export function mount(root, data) {
   const bars = data.words.map(bar);
-  const live = el("p", { class: "sl-live", "aria-live": "polite" });
+  const live = liveRegion();
   const query = [...data.query];
 
   function update() {
@@ -46,16 +46,15 @@ export function mount(root, data) {
   const controls = data.names.map((name, c) => {
     const shown = el("output", { class: "qb-number" }, query[c].toFixed(1));
     const input = el("input", { type: "range", min: -4, max: 4, step: 0.1, value: query[c],
-      class: "qb-slider", "data-lm-suppress-shortcuts": "true",
-      oninput: () => {
+      class: "qb-slider", oninput: () => {
         query[c] = input.valueAsNumber;
         shown.textContent = query[c].toFixed(1).replace("-", "−");
         update();
       } });
     return el("label", { class: "sl-field qb-field" },
-      el("span", { class: "sl-label" }, `q, ${name}: `, shown), input);
+      label( `q, ${name}: `, shown), input);
   });
-  root.append(el("div", { class: "sl-controls" }, controls),
+  root.append(controls( controls),
     el("div", { class: "qb-bars" }, bars.map(({ row }) => row)), live);
   update();
 }

@@ -21,7 +21,7 @@ class Switch {
     Object.assign(this, data, {ending: 0, before: 1, causal: false, reader: data.pronoun,
       answer: null});
     this.n = data.words.length + 1;
-    this.live = el("p", {class: "sl-live rs-live", "aria-live": "polite"});
+    this.live = liveRegion("rs-live");
     this.verdict = el("p", {class: "sl-live rs-verdict", role: "status"});
     this.arcs = svg("svg", {class: "rs-arcs", width: WIDE, height: ROW * this.n,
       viewBox: `0 0 ${WIDE} ${ROW * this.n}`, "aria-hidden": "true"});
@@ -29,7 +29,7 @@ class Switch {
     this.board = el("div", {class: "rs-board"}, this.head(),
       el("div", {class: "rs-grid"}, this.arcs,
         el("div", {class: "rs-rows", role: "list"}, this.rows.map(({row}) => row))));
-    this.form = el("form", {class: "rs-switch", onsubmit: (event) => event.preventDefault()},
+    this.form = form("rs-switch",
       this.controls(), this.verdict, this.board, this.live);
     root.append(this.form);
     this.form.elements.ending.value = "0";
@@ -56,8 +56,7 @@ class Switch {
 
   row(j) {
     const steps = [meter(1), meter(2)];
-    const name = el("button", {type: "button", class: "rs-word", "data-lm-suppress-shortcuts": "true",
-      onclick: () => { this.reader = j; this.update(); }});
+    const name = el("button", {type: "button", class: "rs-word", onclick: () => { this.reader = j; this.update(); }});
     return {name, steps, row: el("div", {class: "rs-row", role: "listitem"}, name,
       steps.map(({cell}) => cell))};
   }

@@ -25,17 +25,17 @@ class Stepper {
   constructor(root, data) {
     Object.assign(this, {data, at: 0, tanh: true});
     const button = (text, by) => el("button", {type: "button", class: "sl-button",
-      "data-lm-suppress-shortcuts": "true", onclick: () => this.move(by)}, text);
+      onclick: () => this.move(by)}, text);
     [this.back, this.next] = [button("Back", -1), button("Next", 1)];
     this.rows = PARTS.map(([key, name, what]) => this.row(key, name, what));
     this.flow = svg("svg", {class: "rn-flow", "aria-hidden": "true"});  // the table says the same
-    this.live = el("p", {class: "sl-live", "aria-live": "polite"});
+    this.live = liveRegion();
     const heads = ["part", "value", ...(data.printed ? ["the slide prints"] : [])];
     const table = el("table", {class: "rn-table"},
       el("thead", null, el("tr", null, heads.map((text) => el("th", {scope: "col"}, text)))),
       el("tbody", null, this.rows.map(({row}) => row)));
-    root.append(el("form", {class: "rn-stepper", onsubmit: (event) => event.preventDefault()},
-      el("div", {class: "sl-controls"}, choices("Activation", "activation",
+    root.append(form("rn-stepper",
+      controls( choices("Activation", "activation",
         [["tanh", "tanh"], ["none", "none"]], "tanh",
         (value) => { this.tanh = value === "tanh"; this.update(); }),
       el("div", {class: "rn-buttons"}, this.back, this.next)),

@@ -23,12 +23,12 @@ class Dial {
       return {picture, notes, box: el("div", {class: "rd-dial"},
         el("p", {class: "rd-title"}, `Pair ${i}`), picture, notes)};
     });
-    this.live = el("p", {class: "sl-live rd-live", "aria-live": "polite"});
-    root.append(el("form", {class: "rd-rotation", onsubmit: (event) => event.preventDefault()},
-      el("div", {class: "sl-controls"},
+    this.live = liveRegion("rd-live");
+    root.append(form("rd-rotation",
+      controls(
         this.slider("Position t", "t", {min: 0, max: longest, step: 1}),
         this.slider("Offset Δ", "offset", {min: -longest, max: longest, step: 1})),
-      el("div", {class: "sl-controls"}, choices("Turn each hand by", "turn",
+      controls( choices("Turn each hand by", "turn",
         [["own", "its own angle ωᵢΔ"], ["slide", "Δ, as the slide prints"]], "own",
         (value) => { this.slide = value === "slide"; this.update(); })),
       this.legend(),
@@ -39,13 +39,13 @@ class Dial {
   slider(text, key, range) {
     const number = el("span", {class: "rd-number"});
     const input = el("input", {type: "range", ...range, value: this[key], class: "rd-slider",
-      "data-lm-suppress-shortcuts": "true", oninput: () => {
+      oninput: () => {
         this[key] = input.valueAsNumber;
         this.update();
       }});
     this.sliders[key] = number;
     return el("label", {class: "sl-field rd-field"},
-      el("span", {class: "sl-label"}, `${text}: `, number), input);
+      label( `${text}: `, number), input);
   }
 
   legend() {

@@ -51,13 +51,12 @@ class Lights {
     Object.assign(this, {patterns, messages, next: 0});
     this.settings = {version: "repaired", call: "search"};
     this.area = el("textarea", {rows: 3, maxlength: LONGEST, dir: "auto", spellcheck: "false",
-      autocomplete: "off", "aria-label": "Your message", "data-lm-suppress-shortcuts": "true",
-      oninput: () => this.refresh()});
+      autocomplete: "off", "aria-label": "Your message", oninput: () => this.refresh()});
     this.reading = el("p", {class: "rl-reading", dir: "auto"});
     this.lamps = Object.fromEntries(RULES.map((name) => [name, lamp(name)]));
-    this.verdict = el("p", {class: "sl-live rl-verdict", "aria-live": "polite"});
+    this.verdict = liveRegion("rl-verdict");
     this.score = el("p", {class: "rl-score"});
-    this.form = el("form", {class: "rl-lights", onsubmit: (event) => event.preventDefault()},
+    this.form = form("rl-lights",
       this.buttons(examples),
       el("div", {class: "sl-field"},
         el("span", {class: "sl-label", "aria-hidden": "true"}, "Your message"), this.area),

@@ -7,7 +7,6 @@ import { bits, ranked, samplingWeights } from "./maths.js";
 
 const SHOWN = 12;
 const MANY = 100;
-const QUIET = {"data-lm-suppress-shortcuts": "true"};
 const KS = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, null];
 
 class Filters {
@@ -15,15 +14,15 @@ class Filters {
     Object.assign(this, data, {prompt: 0, counts: null});
     this.setting = {temperature: 1, k: null, p: 1, least: 0};
     this.next = random(data.seed);
-    this.live = el("p", {class: "sl-live sf-live", "aria-live": "polite"});
+    this.live = liveRegion("sf-live");
     this.bars = el("div", {class: "sf-bars", role: "list"});
     this.rest = el("p", {class: "sf-rest"});
     const names = data.prompts.map((_, i) => [String(i), `…${data.tails[i]}`]);
-    this.form = el("form", {class: "sf-filters", onsubmit: (event) => event.preventDefault()},
+    this.form = form("sf-filters",
       choices("The text so far ends with", "prompt", names, "0",
         (value) => { this.prompt = Number(value); this.change(); }),
       this.quote = el("p", {class: "sf-quote"}),
-      el("div", {class: "sl-controls"},
+      controls(
         this.slider("temperature", "temperature", 5, 200, 100, (i) => i / 100, (v) => v.toFixed(2)),
         this.slider("k", "top-k", 0, KS.length - 1, KS.length - 1, (i) => KS[i],
           (v) => (v === null ? "off" : String(v))),
@@ -44,7 +43,7 @@ class Filters {
   slider(key, text, min, max, value, read, write) {
     const number = el("output", {class: "sf-number"});
     const input = el("input", {type: "range", class: "sf-slider", name: key, min, max, step: 1,
-      value, ...QUIET, oninput: () => { this.setting[key] = read(input.valueAsNumber); show();
+      value, oninput: () => { this.setting[key] = read(input.valueAsNumber); show();
         this.change(); }});
     const show = () => {
       number.textContent = write(this.setting[key]);
@@ -53,7 +52,7 @@ class Filters {
     this.sliders = {...this.sliders, [key]: {input, first: value, show, read}};
     show();
     return el("label", {class: "sl-field sf-field"},
-      el("span", {class: "sl-label"}, `${text}: `, number), input);
+      label( `${text}: `, number), input);
   }
 
   reset() {

@@ -62,14 +62,14 @@ class Square {
     this.verdict = el("p", {class: "sl-live sq-verdict", role: "status"});
     this.sign = el("span", {class: "sq-sign", "aria-hidden": "true"});
     this.places = Array.from({length: this.n}, (_, i) => this.place(i));
-    root.append(el("form", {class: "sq-square", onsubmit: (event) => event.preventDefault()},
+    root.append(form("sq-square",
       this.controls(), this.verdict, this.board()));
     this.update();
   }
 
   controls() {
     const button = (text, onclick) => el("button", {type: "button", class: "sl-button",
-      "data-lm-suppress-shortcuts": "true", onclick}, text);
+      onclick}, text);
     const switches = [choices("A word may read", "mask",
       [["all", "all words"], ["causal", "only what came before"]], "all",
       (value) => { this.causal = value === "causal"; this.update(); })];
@@ -77,7 +77,7 @@ class Square {
       switches.push(choices("A code for each place", "code", [["off", "none"], ["on", "added"]],
         "off", (value) => { this.coded = value === "on"; this.update(); }));
     }
-    return el("div", {class: "sl-controls"}, el("div", {class: "sq-buttons"},
+    return controls( el("div", {class: "sq-buttons"},
       button("Shuffle", () => this.shuffle()),
       button("Back in order", () => this.reorder(this.order.map((_, i) => i)))), switches);
   }
@@ -100,7 +100,7 @@ class Square {
   place(i) {
     const word = el("span", {class: "sq-word"});
     const [up, down] = [-1, 1].map((by) => el("button", {type: "button", class: "sq-move",
-      "data-lm-suppress-shortcuts": "true", disabled: i + by < 0 || i + by >= this.n,
+      disabled: i + by < 0 || i + by >= this.n,
       onclick: () => this.move(i, by), onkeydown: (event) => this.key(event, i)},
     by < 0 ? "▲" : "▼"));
     return {word, up, down, item: el("li", null, word, up, down)};

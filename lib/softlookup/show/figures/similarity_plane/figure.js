@@ -102,13 +102,13 @@ function drawing(frame, points, names) {
 function slider({ key, label: text, min, max, step, unit }, onChange) {
   const output = el("span", { class: "sp-number" }); // an <output> would take the label
   const input = el("input", { type: "range", min, max, step, class: "sp-slider",
-    "data-lm-suppress-shortcuts": "true", oninput: () => onChange(key, input.valueAsNumber) });
+    oninput: () => onChange(key, input.valueAsNumber) });
   const set = (value) => {
     input.value = value;
     output.textContent = format(value, 3) + unit;
   };
   return { set, field: el("label", { class: "sl-field sp-field" },
-    el("span", { class: "sl-label" }, `${text}: `, output), input) };
+    label( `${text}: `, output), input) };
 }
 
 function tableOf() {
@@ -131,7 +131,7 @@ export function mount(root, { names, start }) {
   const handles = names.map((name, k) => handle(name, k));
   here.front.append(drawn, ...handles);
   const { cells, table } = tableOf();
-  const live = el("p", { class: "sl-live sp-live", "aria-live": "polite" });
+  const live = liveRegion("sp-live");
   const sliders = SLIDERS.map((one) => slider(one, (key, value) => {
     state.map[key] = value;
     update();

@@ -28,13 +28,13 @@ class Explorer {
     this.chart = svg("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "se-chart", role: "img",
       "aria-label": "Four columns of the codes over the positions, with four positions marked"});
     this.table = el("table", {class: "se-table"});
-    this.live = el("p", {class: "sl-live", "aria-live": "polite"});
+    this.live = liveRegion();
     const positions = [0, 1, 2, 3].map((k) => this.slider(`p${k}`, {min: 0, max: longest, step: 1},
       (value) => { this.positions[k] = value; }, k));
-    root.append(el("form", {class: "se-explorer", onsubmit: (event) => event.preventDefault()},
-      el("div", {class: "sl-controls"}, choices("From lecture 003", "table",
+    root.append(form("se-explorer",
+      controls( choices("From lecture 003", "table",
         tables.map(({name}, k) => [k, name]), 0, (k) => this.open(k))),
-      el("div", {class: "sl-controls"},
+      controls(
         this.slider("Width d", {min: 4, max: MOST, step: 2}, (value) => {
           this.d = value;
           this.first = Math.min(this.first, value - 4);
@@ -55,7 +55,7 @@ class Explorer {
   slider(name, range, change, mark) {
     const number = el("span", {class: "se-number"}); // an <output> would take the label
     const input = el("input", {type: "range", ...range, class: "se-slider",
-      "data-lm-suppress-shortcuts": "true", oninput: () => {
+      oninput: () => {
         change(input.valueAsNumber);
         this.update();
       }});
@@ -64,7 +64,7 @@ class Explorer {
       number.textContent = text;
       input.setAttribute("aria-valuetext", text);
     }};
-    return el("label", {class: "sl-field se-field"}, el("span", {class: "sl-label"},
+    return el("label", {class: "sl-field se-field"}, label(
       mark === undefined ? null : this.mark(mark), `${name}: `, number), input);
   }
 

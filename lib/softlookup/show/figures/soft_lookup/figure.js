@@ -171,10 +171,10 @@ export function mount(root, data) {
   }
 
   // Controls ------------------------------------------------------------------------------------
-  const live = el("p", { class: "sl-live so-live", "aria-live": "polite" });
+  const live = liveRegion("so-live");
   const shown = el("span", { class: "so-number" });
   const slider = el("input", { type: "range", min: 0, max: 100, step: 1, class: "so-slider",
-    "data-lm-suppress-shortcuts": "true", oninput: () => {
+    oninput: () => {
       state.place = slider.valueAsNumber;
       update();
     } });
@@ -220,7 +220,7 @@ export function mount(root, data) {
       again)),
     el("div", { class: "so-right" },
       el("label", { class: "sl-field so-field" },
-        el("span", { class: "sl-label" }, "From hard to soft: temperature ", shown), slider),
+        label( "From hard to soft: temperature ", shown), slider),
       el("div", { class: "so-places" }, buttons), el("div", { class: "sl-scroll" }, table),
       el("p", { class: "so-title" }, `Where the weights balance: the ${quality} of ${reader}`),
       beam, sum)));

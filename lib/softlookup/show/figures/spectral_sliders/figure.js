@@ -20,9 +20,9 @@ class Sliders {
     Object.assign(this, {data, radius: 1, n: 50, tanh: false, matrix: 0});
     this.chart = svg("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "sc-chart", role: "img",
       "aria-label": "Lengths of states and of gradients, step by step, on a logarithmic scale"});
-    this.live = el("p", {class: "sl-live", "aria-live": "polite"});
-    root.append(el("form", {class: "sc-sliders", onsubmit: (event) => event.preventDefault()},
-      el("div", {class: "sl-controls"},
+    this.live = liveRegion();
+    root.append(form("sc-sliders",
+      controls(
         this.slider("Spectral radius ρ", "radius", {min: 0.5, max: 1.5, step: 0.01}, 2),
         this.slider("Steps n", "n", {min: 1, max: 100, step: 1}, 0),
         choices("Activation", "activation", [["none", "none"], ["tanh", "tanh"]], "none",
@@ -39,13 +39,13 @@ class Sliders {
   slider(text, key, range, digits) {
     const number = el("output", {class: "sc-number"}, this[key].toFixed(digits));
     const input = el("input", {type: "range", ...range, value: this[key], class: "sc-slider",
-      name: key, "data-lm-suppress-shortcuts": "true", oninput: () => {
+      name: key, oninput: () => {
         this[key] = input.valueAsNumber;
         number.textContent = this[key].toFixed(digits);
         this.update();
       }});
     return el("label", {class: "sl-field sc-field"},
-      el("span", {class: "sl-label"}, `${text}: `, number), input);
+      label( `${text}: `, number), input);
   }
 
   update() {

@@ -11,12 +11,12 @@ class Simulator {
     Object.assign(this, data);
     this.n = this.tokens.length;
     this.columns = this.tokens.map((token, j) => this.column(token, j));
-    this.live = el("p", {class: "sl-live st-live", "aria-live": "polite"});
+    this.live = liveRegion("st-live");
     this.mean = el("p", {class: "st-mean"});
     this.chart = svg("svg", {class: "st-chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img"});
     this.sliders = {};
-    root.append(el("form", {class: "st-form", onsubmit: (event) => event.preventDefault()},
-      el("div", {class: "sl-controls"},
+    root.append(form("st-form",
+      controls(
         this.slider("width", "Window w", 1, this.n), this.slider("sinks", "Sinks s", 0, 4),
         this.slider("i", "Position read", 0, this.n - 1),
         el("span", {class: "st-buttons"}, this.button("Back", -1), this.button("Next token", 1))),
@@ -32,13 +32,13 @@ class Simulator {
   slider(key, text, min, max) {
     const number = el("output", {class: "st-number"});
     const input = el("input", {type: "range", min, max, step: 1, value: this[key], name: key,
-      class: "st-slider", "data-lm-suppress-shortcuts": "true", oninput: () => {
+      class: "st-slider", oninput: () => {
         this[key] = input.valueAsNumber;
         this.update();
       }});
     this.sliders[key] = {input, number};
     return el("label", {class: "sl-field st-field"},
-      el("span", {class: "sl-label"}, `${text}: `, number), input);
+      label( `${text}: `, number), input);
   }
 
   button(text, by) {

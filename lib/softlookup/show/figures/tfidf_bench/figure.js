@@ -52,7 +52,6 @@ function radioGroup({key, label}, onChange) {
 
 function foldBox(onChange) {
   return el("label", {class: "sl-check"}, el("input", {type: "checkbox", name: "lowercase",
-    "data-lm-suppress-shortcuts": "true",
     onchange: (event) => onChange("lowercase", event.target.checked)}), "Fold case");
 }
 
@@ -64,12 +63,12 @@ class Bench {
     this.documents = el("div", {class: "tb-documents"});
     this.adder = el("button", {type: "button", class: "sl-button",
       onclick: () => this.addDocument()}, "Add a document");
-    this.form = el("form", {class: "tb-bench", onsubmit: (event) => event.preventDefault()});
+    this.form = form("tb-bench");
     this.cosines = el("ul", {class: "tb-cosines"});
     this.notes = el("ul", {class: "tb-notes"});
     this.table = el("table", {role: "grid"});
     this.rest = el("p", {class: "sl-note tb-rest"});
-    this.line = el("p", {class: "sl-live tb-line", "aria-live": "polite"});
+    this.line = liveRegion("tb-line");
     this.build();
     root.append(this.form);
     this.take(examples[0]);
@@ -131,14 +130,13 @@ class Bench {
   documentField(text, i, removable) {
     const name = documentName(i);
     const area = el("textarea", {rows: "2", dir: "auto", spellcheck: "false", autocomplete: "off",
-      "aria-label": `Document x${i + 1}`, "data-lm-suppress-shortcuts": "true",
-      oninput: () => this.edit()});
+      "aria-label": `Document x${i + 1}`, oninput: () => this.edit()});
     area.value = text;
     const remove = removable ? el("button", {type: "button", class: "tb-remove",
       "aria-label": `Remove document x${i + 1}`, onclick: () => this.removeDocument(i)}, "Remove")
       : null;
     return el("div", {class: "sl-field"}, el("div", {class: "tb-name"},
-      el("span", {class: "sl-label"}, "Document ", ...rich(name)),
+      label( "Document ", ...rich(name)),
       el("span", {class: "sl-note tb-size"}), remove), area);
   }
 

@@ -21,7 +21,7 @@ function bar(word, onchoose) {
 }
 
 function field(label, control, ...more) {
-  return el("label", { class: "sl-field" }, el("span", { class: "sl-label" }, label, ...more),
+  return el("label", { class: "sl-field" }, label( label, ...more),
     control);
 }
 
@@ -32,7 +32,7 @@ class Stepper {
     this.plane = makePlane(data.words);
     this.bars = data.words.map((word, row) => bar(word, () => this.choose({ context: row })));
     this.title = el("p", { class: "ws-title" });
-    this.line = el("p", { class: "sl-live ws-line", "aria-live": "polite" });
+    this.line = liveRegion("ws-line");
     this.counter = el("p", { class: "ws-counter" });
     const bars = el("div", { class: "ws-bars", role: "group", "aria-label": "Context words" },
       this.title, this.bars.map(({ row }) => row));
@@ -43,26 +43,25 @@ class Stepper {
   }
 
   controls() {
-    const own = { "data-lm-suppress-shortcuts": "true" };
-    this.select = el("select", { ...own, onchange: () =>
+    this.select = el("select", { onchange: () =>
       this.choose({ centre: Number(this.select.value) }) },
       this.data.words.map((word, row) => el("option", { value: row }, word)));
     this.rateShown = el("output", {});
-    this.rate = el("input", { ...own, type: "range", min: 0.1, max: 3, step: 0.1,
+    this.rate = el("input", { type: "range", min: 0.1, max: 3, step: 0.1,
       class: "ws-slider", oninput: () => this.showRate() });
     const radio = ([method, label]) => el("label", { class: "sl-check" },
-      el("input", { ...own, type: "radio", name: "method", value: method,
+      el("input", { type: "radio", name: "method", value: method,
         checked: method === SOFTMAX, onchange: () => this.choose({ method }) }), label);
     const press = (label, act) => el("button", { type: "button", class: "sl-button",
       onclick: act }, label);
     // a form of its own, so that the radio buttons of two figures do not belong together
-    return el("form", { onsubmit: (event) => event.preventDefault() },
-      el("div", { class: "sl-controls" }, field("Centre word", this.select),
+    return form("",
+      controls( field("Centre word", this.select),
         el("div", { class: "sl-field", role: "radiogroup", "aria-label": "Method" },
           el("span", { class: "sl-label", "aria-hidden": "true" }, "Method"),
           el("div", { class: "ws-methods" }, METHODS.map(radio))),
         field("Learning rate ", this.rate, this.rateShown)),
-      el("div", { class: "sl-controls" }, press("One step", () => this.oneStep()),
+      controls( press("One step", () => this.oneStep()),
         press("100 steps through the text", () => this.readText(100)),
         press("Reset", () => this.reset())));
   }
