@@ -25,7 +25,8 @@ export function field(name, control, kind = "") {
 }
 
 /**
- * A slider with its name and its number: slider("Width", { min: 1, max: 9 }, (value) => ..., "xx-field").
+ * A slider with its name and its number: slider("Width", { min: 1, max: 9 }, (value) => ...).
+ * show(words, value, spoken) moves it and says where it stands; without a name, the words are all.
  * The number is no <output>: that would take the label from the input.
  */
 export function slider(name, attributes, onMove, kind = "") {
@@ -37,12 +38,12 @@ export function slider(name, attributes, onMove, kind = "") {
     ...attributes,
     oninput: () => onMove(input.valueAsNumber),
   });
-  const show = (words, value) => {
-    if (value !== undefined) input.value = value;
+  const show = (words, value = input.value, spoken = words) => {
+    input.value = value;
     number.textContent = words;
-    input.setAttribute("aria-valuetext", words);
+    input.setAttribute("aria-valuetext", spoken);
   };
-  return { input, show, field: field([`${name}: `, number], input, kind) };
+  return { input, show, field: field(name ? [`${name}: `, number] : number, input, kind) };
 }
 
 /** A box to tick, with its name behind it. */

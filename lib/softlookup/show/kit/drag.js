@@ -16,18 +16,24 @@ export function pointed(event, element) {
 /**
  * A handle in a picture, around the parts that are drawn: grab(event), drag(event) and drop()
  * follow the pointer; step([right, up]) is by `fine`, or by 0.5 with Shift. A circle of the radius
- * `reach` is where it can be taken, and its ring of focus.
+ * `reach` is where it can be taken, and its ring of focus. `keys` says what other keys do.
  */
 export function handle({ name, reach, moves, ...attributes }, ...parts) {
   return svg(
     "g",
-    { class: `sl-handle ${name}`.trim(), role: "slider", tabindex: "0", ...draggable(moves), ...attributes },
+    {
+      class: `sl-handle ${name}`.trim(),
+      role: "slider",
+      tabindex: "0",
+      ...listeners(moves),
+      ...attributes,
+    },
     svg("circle", { r: reach, class: "sl-reach" }),
     ...parts,
   );
 }
 
-export function draggable({ grab, drag, drop, step, press, fine = 0.1 }) {
+function listeners({ grab, drag, drop, step, keys = {}, fine = 0.1 }) {
   let held = false;
   const release = () => {
     held = false;
@@ -37,9 +43,11 @@ export function draggable({ grab, drag, drop, step, press, fine = 0.1 }) {
     "data-lm-suppress-shortcuts": "true",
     onkeydown: (event) => {
       const way = DIRECTIONS[event.key];
-      if (modified(event) || (!way && !press?.(event.key))) return;
+      const other = keys[event.key];
+      if (modified(event) || (!way && !other)) return;
       event.preventDefault();
       if (way) step(way.map((sign) => sign * (event.shiftKey ? 0.5 : fine)));
+      else other();
     },
     ontouchstart: (event) => event.preventDefault(), // a finger drags; it does not scroll
     onpointerdown: (event) => {

@@ -10,7 +10,11 @@ export function format(number, digits = 4) {
     const exponent = Math.floor(Math.log10(Number(size.toPrecision(digits))));
     text =
       exponent < -4 || exponent >= Math.max(digits, 6)
-        ? size.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("e+", "e").replace("-", "−")
+        ? size
+            .toExponential(digits - 1)
+            .replace(/\.?0+e/, "e")
+            .replace("e+", "e")
+            .replace("-", "−")
         : String(Number(size.toPrecision(digits)));
   }
   return number < 0 && Number(text.replace("−", "-")) !== 0 ? `−${text}` : text;

@@ -10,24 +10,32 @@ export function weightsOf(map, unit) {
 
 /** The mean of several maps. */
 export function meanMap(maps) {
-  return maps[0].map((row, i) => row.map((_, j) =>
-    maps.reduce((sum, map) => sum + map[i][j], 0) / maps.length));
+  return maps[0].map((row, i) =>
+    row.map((_, j) => maps.reduce((sum, map) => sum + map[i][j], 0) / maps.length),
+  );
 }
 
 /** The rollout of some layers, each a list of maps: half of each row stays where it is. */
 export function rollout(layers, residual = 0.5) {
-  const steps = layers.map((maps) => meanMap(maps).map((row, i) =>
-    row.map((weight, j) => (1 - residual) * weight + (i === j ? residual : 0))));
+  const steps = layers.map((maps) =>
+    meanMap(maps).map((row, i) =>
+      row.map((weight, j) => (1 - residual) * weight + (i === j ? residual : 0)),
+    ),
+  );
   return steps.slice(1).reduce((reached, step) => product(step, reached), steps[0]);
 }
 
 function product(a, b) {
-  return a.map((row) => b[0].map((_, j) => row.reduce((sum, value, k) => sum + value * b[k][j], 0)));
+  return a.map((row) =>
+    b[0].map((_, j) => row.reduce((sum, value, k) => sum + value * b[k][j], 0)),
+  );
 }
 
 /** Which keys each query may read. */
 export function readable(n, causal) {
-  return Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => !causal || j <= i));
+  return Array.from({ length: n }, (_, i) =>
+    Array.from({ length: n }, (_, j) => !causal || j <= i),
+  );
 }
 
 /** A head that reads evenly what it may read. */
@@ -41,7 +49,7 @@ export function evenMap(n, causal) {
 /** The patterns that the atlas knows: where each wants a query to look. */
 export const PATTERNS = {
   "the token before": (tokens, i, j) => j === i - 1,
-  "itself": (tokens, i, j) => j === i,
+  itself: (tokens, i, j) => j === i,
   "the first token": (tokens, i, j) => j === 0,
   "what followed the same token": (tokens, i, j) => j > 0 && j <= i && tokens[j - 1] === tokens[i],
 };
@@ -61,6 +69,8 @@ export function patternScore(map, tokens, wants, causal) {
 
 /** The keys that a row reads most, the largest weight first. */
 export function mostRead(row, count) {
-  return row.map((weight, j) => ({ j, weight })).sort((a, b) => b.weight - a.weight || a.j - b.j)
+  return row
+    .map((weight, j) => ({ j, weight }))
+    .sort((a, b) => b.weight - a.weight || a.j - b.j)
     .slice(0, count);
 }

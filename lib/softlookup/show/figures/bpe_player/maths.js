@@ -5,23 +5,26 @@ const BASE = 256;
 
 // GPT-4's split pattern. JavaScript has no possessive quantifiers, which change nothing here, and
 // its \s is not Unicode's white space; (?i:s) also holds the long s, ſ.
-const PATTERN = new RegExp([
-  "'(?:[sSſdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])",
-  "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+",
-  "\\p{N}{1,3}",
-  " ?[^\\p{White_Space}\\p{L}\\p{N}]+[\\r\\n]*",
-  "\\p{White_Space}+(?![\\s\\S])",
-  "\\p{White_Space}*[\\r\\n]+",
-  "\\p{White_Space}+(?!\\P{White_Space})",
-  "\\p{White_Space}+",
-].join("|"), "gu");
+const PATTERN = new RegExp(
+  [
+    "'(?:[sSſdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])",
+    "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+",
+    "\\p{N}{1,3}",
+    " ?[^\\p{White_Space}\\p{L}\\p{N}]+[\\r\\n]*",
+    "\\p{White_Space}+(?![\\s\\S])",
+    "\\p{White_Space}*[\\r\\n]+",
+    "\\p{White_Space}+(?!\\P{White_Space})",
+    "\\p{White_Space}+",
+  ].join("|"),
+  "gu",
+);
 
 /** The chunks of a text; no merge will cross from one into the next. */
 export const splitChunks = (text) => text.match(PATTERN) ?? [];
 
 /** The chunks as lists of byte values. */
-export const bytesOf = (text) => splitChunks(text)
-  .map((chunk) => Array.from(new TextEncoder().encode(chunk)));
+export const bytesOf = (text) =>
+  splitChunks(text).map((chunk) => Array.from(new TextEncoder().encode(chunk)));
 
 const keyOf = (left, right) => left * 65536 + right;
 
@@ -30,7 +33,7 @@ const keyOf = (left, right) => left * 65536 + right;
 export function countPairs(chunks) {
   const counts = new Map();
   for (const ids of chunks) {
-    let used = -1;  // the place of the right half of a pair of equal ids that was counted
+    let used = -1; // the place of the right half of a pair of equal ids that was counted
     for (let i = 0; i + 1 < ids.length; i += 1) {
       if (ids[i] === ids[i + 1]) {
         if (i === used) continue;
@@ -44,8 +47,10 @@ export function countPairs(chunks) {
 }
 
 /** The pairs from the most frequent down; of equals, the one that stands first in the text. */
-export const ranked = (counts) => [...counts].sort(([, n], [, m]) => m - n)
-  .map(([key, count]) => ({ pair: [Math.floor(key / 65536), key % 65536], count }));
+export const ranked = (counts) =>
+  [...counts]
+    .sort(([, n], [, m]) => m - n)
+    .map(([key, count]) => ({ pair: [Math.floor(key / 65536), key % 65536], count }));
 
 /** Replace each occurrence of a pair by one id, from left to right. */
 export function mergePair(ids, [left, right], id) {
@@ -73,7 +78,11 @@ export function learn(text, mostMerges) {
     steps.push(best);
     lengths.push(sizeOf(chunks));
   }
-  return {merges: steps.map(({pair}) => pair), counts: steps.map(({count}) => count), lengths};
+  return {
+    merges: steps.map(({ pair }) => pair),
+    counts: steps.map(({ count }) => count),
+    lengths,
+  };
 }
 
 /** Number of tokens of a text after 0, 1, 2 ... of some merges, one merge after the other. */
@@ -105,22 +114,22 @@ export function encode(text, merges, k = merges.length) {
 
 /** The bytes of every id: 256 single ones, then each merge's left bytes and right bytes. */
 export function tokenBytes(merges) {
-  const table = Array.from({length: BASE}, (_, byte) => [byte]);
+  const table = Array.from({ length: BASE }, (_, byte) => [byte]);
   for (const [left, right] of merges) table.push([...table[left], ...table[right]]);
   return table;
 }
 
 /** Bytes as pieces to show: {text} where they are whole characters, {byte} where they are not. */
 export function pieces(bytes) {
-  const decoder = new TextDecoder("utf-8", {fatal: true, ignoreBOM: true});
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const found = [];
   for (let i = 0; i < bytes.length;) {
     const size = bytes[i] < 0x80 ? 1 : bytes[i] < 0xe0 ? 2 : bytes[i] < 0xf0 ? 3 : 4;
     try {
-      found.push({text: decoder.decode(new Uint8Array(bytes.slice(i, i + size)))});
+      found.push({ text: decoder.decode(new Uint8Array(bytes.slice(i, i + size))) });
       i += size;
     } catch {
-      found.push({byte: bytes[i]});
+      found.push({ byte: bytes[i] });
       i += 1;
     }
   }

@@ -1,11 +1,11 @@
 // What the collapse cloud reckons: which run the switches choose, and where numbers are drawn.
 
 const NORMS = ["none", "pre", "post"];
-export const FLOOR = 1e-17;  // what is smaller, zero too, is drawn here
-const TOUCH = 15;  // square pixels
+export const FLOOR = 1e-17; // what is smaller, zero too, is drawn here
+const TOUCH = 15; // square pixels
 
 /** The number of the run that has these parts: norm first, then feed-forward, then skip. */
-export function runOf({norm, feedForward, skip}) {
+export function runOf({ norm, feedForward, skip }) {
   return 4 * NORMS.indexOf(norm) + 2 * Number(feedForward) + Number(skip);
 }
 
@@ -15,14 +15,14 @@ export function fallOf(residual) {
 }
 
 /** The points of a curve in a box: one value per depth, from left to right. */
-export function curveOf(residuals, {left, top, width, height}) {
+export function curveOf(residuals, { left, top, width, height }) {
   const step = width / (residuals.length - 1);
   return residuals.map((value, depth) => [left + step * depth, top + height * fallOf(value)]);
 }
 
 /** The largest distance from the centre, over all depths of all runs. */
 export function reachOf(runs) {
-  return Math.max(...runs.flatMap(({points}) => points.flat().map(([x, y]) => Math.hypot(x, y))));
+  return Math.max(...runs.flatMap(({ points }) => points.flat().map(([x, y]) => Math.hypot(x, y))));
 }
 
 /** What a residual means, in words. */
@@ -37,7 +37,12 @@ export function stateOf(residual) {
 export function placeWords(dots, widths) {
   const placed = dots.map(([x, y]) => [x - 4, y - 4, x + 4, y + 4]);
   return dots.map(([x, y], i) => {
-    const corners = [[6, -4], [6, 12], [-6, -4], [-6, 12]];
+    const corners = [
+      [6, -4],
+      [6, 12],
+      [-6, -4],
+      [-6, 12],
+    ];
     const boxes = corners.map(([dx, dy]) => {
       const left = x + dx - (dx < 0 ? widths[i] : 0);
       return [left, y + dy - 9, left + widths[i], y + dy + 2];

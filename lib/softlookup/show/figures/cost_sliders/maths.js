@@ -14,7 +14,11 @@ export function costs(n, d) {
 
 /** 1536 as "1,536"; from a million on three digits and a word. */
 export function counted(count) {
-  const units = [[1e12, "trillion"], [1e9, "billion"], [1e6, "million"]];
+  const units = [
+    [1e12, "trillion"],
+    [1e9, "billion"],
+    [1e6, "million"],
+  ];
   const [unit, word] = units.find(([size]) => count >= size) ?? [1, ""];
   if (unit === 1) return count.toLocaleString("en-US");
   return `${Number((count / unit).toPrecision(3))} ${word}`;

@@ -1,9 +1,11 @@
 // The kernel playground: points and a query to drag, a kernel to choose; weights and curve follow.
 
-import { choices } from "../../kit/controls.js";
-import { draggable, modified } from "../../kit/drag.js";
-import { el, svg } from "../../kit/elements.js";
-import { format } from "../../kit/numbers.js";
+import { button, choices, controls, form, liveRegion, say, slider } from "../../kit/controls.js";
+import { handle, pointed } from "../../kit/drag.js";
+import { el, line, svg, text } from "../../kit/elements.js";
+import { clamp, sum } from "../../kit/maths.js";
+import { fixed, format } from "../../kit/numbers.js";
+import { row, table } from "../../kit/table.js";
 import { curve, smooth } from "./maths.js";
 
 const END = 8; // x runs from 0 to 8, y from −4 to 4
@@ -26,45 +28,47 @@ const FORMULAS = {
   laplace: "score = −|q − x| / b",
   gaussian: "score = −(q − x)² / (2σ²)",
   printed: "score = +(q − x)² / σ², as the slide prints it: it grows with the distance",
-  cosine: "A number x is read as the vector (1, x), for a bare number has only two directions. "
-    + "score = cos ∠ of (1, q) and (1, x), divided by τ",
-  bilinear: "A number x is read as the vector (1, x). score = (1, q) W (1, x)ᵀ / τ; "
-    + "with the W of the start it is 1 + q · x, a dot product",
+  cosine:
+    "A number x is read as the vector (1, x), for a bare number has only two directions. " +
+    "score = cos ∠ of (1, q) and (1, x), divided by τ",
+  bilinear:
+    "A number x is read as the vector (1, x). score = (1, q) W (1, x)ᵀ / τ; " +
+    "with the W of the start it is 1 + q · x, a dot product",
 };
-const WIDTHS = { laplace: "Bandwidth b", gaussian: "Bandwidth σ", printed: "Bandwidth σ",
-  cosine: "Temperature τ", bilinear: "Temperature τ" };
-const TURNS = { PageDown: 1, PageUp: -1 };
-const IDENTITY = [[1, 0], [0, 1]];
+const WIDTHS = {
+  laplace: "Bandwidth b",
+  gaussian: "Bandwidth σ",
+  printed: "Bandwidth σ",
+  cosine: "Temperature τ",
+  bilinear: "Temperature τ",
+};
+const IDENTITY = [
+  [1, 0],
+  [0, 1],
+];
 
-const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const tidy = (value) => Number(value.toFixed(2)) + 0;
 const across = (x) => LEFT + (x / END) * (WIDE - LEFT - RIGHT);
 const up = (y) => PLOT.top + ((TALL - y) / (2 * TALL)) * (PLOT.height - PLOT.top - PLOT.bottom);
-const sum = (values) => values.reduce((a, b) => a + b, 0);
-const fixed = (value, digits) => { // with a true minus, and no minus before zeros
-  const shown = Math.abs(value).toFixed(digits);
-  return value < 0 && Number(shown) ? `−${shown}` : shown;
-};
-
-function line(x1, y1, x2, y2, name) {
-  return svg("line", { x1, y1, x2, y2, class: name });
-}
-
-function text(x, y, content, anchor, name = "kp-tick") {
-  return svg("text", { x, y, class: name, "text-anchor": anchor }, content);
-}
+const tick = (place, words, anchor) => text(place, words, "kp-tick", anchor);
 
 /** The empty plot: a grid, its numbers, and what the axes are. */
 function backdrop() {
   const floor = up(-TALL);
   const columns = [0, 2, 4, 6, 8].flatMap((x) => [
-    line(across(x), up(TALL), across(x), floor, "kp-grid"),
-    text(across(x), floor + 13, format(x), "middle")]);
+    line([across(x), up(TALL)], [across(x), floor], "kp-grid"),
+    tick([across(x), floor + 13], format(x), "middle"),
+  ]);
   const rows = [-4, -2, 0, 2, 4].flatMap((y) => [
-    line(LEFT, up(y), across(END), up(y), y ? "kp-grid" : "kp-axis"),
-    text(LEFT - 4, up(y) + 3.5, format(y), "end")]);
-  return [...columns, ...rows, text(across(7), floor + 13, "x", "middle"),
-    text(LEFT - 4, up(3) + 3.5, "y", "end")];
+    line([LEFT, up(y)], [across(END), up(y)], y ? "kp-grid" : "kp-axis"),
+    tick([LEFT - 4, up(y) + 3.5], format(y), "end"),
+  ]);
+  return [
+    ...columns,
+    ...rows,
+    tick([across(7), floor + 13], "x", "middle"),
+    tick([LEFT - 4, up(3) + 3.5], "y", "end"),
+  ];
 }
 
 /** The weights as bars under the points they belong to; close neighbours share one number. */
@@ -78,13 +82,30 @@ function bars(xs, weights) {
   for (const i of xs.length > FEW ? [] : order) {
     if (named.every((j) => Math.abs(across(xs[j]) - across(xs[i])) > 30)) named.push(i);
   }
-  const floorLine = line(LEFT, floor, across(END), floor, "kp-axis");
-  return [line(LEFT, STRIP.top, across(END), STRIP.top, "kp-grid"), floorLine,
-    text(LEFT - 4, STRIP.top + 3.5, format(most), "end"), text(LEFT - 4, floor, "0", "end"),
-    ...weights.map((weight, i) => svg("rect", { class: "kp-bar", x: across(xs[i]) - half,
-      y: floor - height(weight), width: 2 * half, height: height(weight) })),
-    ...named.map((i) => text(across(xs[i]), floor - height(weights[i]) - 3,
-      fixed(weights[i], 2), "middle", "kp-weight"))];
+  const floorLine = line([LEFT, floor], [across(END), floor], "kp-axis");
+  return [
+    line([LEFT, STRIP.top], [across(END), STRIP.top], "kp-grid"),
+    floorLine,
+    tick([LEFT - 4, STRIP.top + 3.5], format(most), "end"),
+    tick([LEFT - 4, floor], "0", "end"),
+    ...weights.map((weight, i) =>
+      svg("rect", {
+        class: "kp-bar",
+        x: across(xs[i]) - half,
+        y: floor - height(weight),
+        width: 2 * half,
+        height: height(weight),
+      }),
+    ),
+    ...named.map((i) =>
+      text(
+        [across(xs[i]), floor - height(weights[i]) - 3],
+        fixed(weights[i], 2),
+        "kp-weight",
+        "middle",
+      ),
+    ),
+  ];
 }
 
 /** One row for each point, or for the heaviest; the rest together; and their sum. */
@@ -92,8 +113,13 @@ function rowsOf(xs, ys, { scores, weights, prediction }) {
   const order = weights.map((_, i) => i);
   if (xs.length > FEW) order.sort((i, j) => weights[j] - weights[i]);
   const [shown, rest] = [order.slice(0, FEW), order.slice(FEW)];
-  const rows = shown.map((i) => [fixed(xs[i], 2), fixed(ys[i], 2), fixed(scores[i], 3),
-    fixed(weights[i], 4), fixed(weights[i] * ys[i], 4)]);
+  const rows = shown.map((i) => [
+    fixed(xs[i], 2),
+    fixed(ys[i], 2),
+    fixed(scores[i], 3),
+    fixed(weights[i], 4),
+    fixed(weights[i] * ys[i], 4),
+  ]);
   if (rest.length) {
     const others = [sum(rest.map((i) => weights[i])), sum(rest.map((i) => weights[i] * ys[i]))];
     rows.push([`${rest.length} others`, "", "", ...others.map((value) => fixed(value, 4))]);
@@ -101,64 +127,91 @@ function rowsOf(xs, ys, { scores, weights, prediction }) {
   return [...rows, ["together", "", "", fixed(sum(weights), 4), fixed(prediction, 4)]];
 }
 
-/** What moves by pointer and by arrow keys; Page Up and Page Down turn to another, by -1 or 1. */
-function handle({ name, label, turn, ...moves }, ...parts) {
-  const attributes = draggable({ ...moves, fine: 0.05 });
-  return svg("g", { class: `sl-handle ${name}`, role: "slider", "aria-label": label, ...attributes,
-    onkeydown: (event) => {
-      attributes.onkeydown(event);
-      if (!turn || !TURNS[event.key] || modified(event)) return;
-      event.preventDefault();
-      turn(TURNS[event.key]);
-    } }, svg("circle", { r: 13, class: "sl-reach" }), ...parts);
-}
-
 /** Four numbers to type: the matrix W of the bilinear score. */
 function matrix(W, onChange) {
-  const inputs = W.map((row, r) => row.map((_, c) => {
-    const input = el("input", { type: "number", min: -5, max: 5, step: 0.25, class: "kp-entry",
-      "aria-label": `W, row ${r + 1}, column ${c + 1}`, oninput: () => {
-        const value = input.valueAsNumber;
-        const fits = Number.isFinite(value) && Math.abs(value) <= 5;
-        input.setAttribute("aria-invalid", String(!fits));
-        if (fits) onChange(r, c, value);
-      } });
-    return input;
-  }));
-  const fill = (values) => inputs.forEach((row, r) => row.forEach((input, c) => {
-    input.value = values[r][c];
-    input.removeAttribute("aria-invalid");
-  }));
-  const field = el("fieldset", { class: "sl-field kp-matrix" }, el("legend", {}, "W, from −5 to 5"),
-    inputs.map((row) => el("div", { class: "kp-row" }, row)));
+  const inputs = W.map((row, r) =>
+    row.map((_, c) => {
+      const input = el("input", {
+        type: "number",
+        min: -5,
+        max: 5,
+        step: 0.25,
+        class: "kp-entry",
+        "aria-label": `W, row ${r + 1}, column ${c + 1}`,
+        oninput: () => {
+          const value = input.valueAsNumber;
+          const fits = Number.isFinite(value) && Math.abs(value) <= 5;
+          input.setAttribute("aria-invalid", String(!fits));
+          if (fits) onChange(r, c, value);
+        },
+      });
+      return input;
+    }),
+  );
+  const fill = (values) =>
+    inputs.forEach((row, r) =>
+      row.forEach((input, c) => {
+        input.value = values[r][c];
+        input.removeAttribute("aria-invalid");
+      }),
+    );
+  const field = el(
+    "fieldset",
+    { class: "sl-field kp-matrix" },
+    el("legend", {}, "W, from −5 to 5"),
+    inputs.map((row) => el("div", { class: "kp-row" }, row)),
+  );
   return { field, fill };
 }
 
 /** Build the figure inside an empty element. */
 export function mount(root, { points, query, noisy, bandwidth }) {
   const copy = (all) => all.map((point) => [...point]);
-  const state = { points: copy(points), query, kernel: "laplace", width: bandwidth,
-    W: copy(IDENTITY), at: 0 };
+  const state = {
+    points: copy(points),
+    query,
+    kernel: "laplace",
+    width: bandwidth,
+    W: copy(IDENTITY),
+    at: 0,
+  };
   const drawn = svg("g", { "aria-hidden": "true" });
   const handles = svg("g");
-  const star = svg("path", { class: "kp-star", "aria-hidden": "true",
-    d: "M0,-7 L6,0 L0,7 L-6,0 Z" });
-  const plot = svg("svg", { class: "kp-plot", viewBox: `0 0 ${WIDE} ${PLOT.height}`,
-    role: "group", "aria-label": "Points and query to move, and the curve of predictions" },
-  svg("g", { "aria-hidden": "true" }, backdrop()), drawn, handles, star);
-  const strip = svg("svg", { class: "kp-plot", viewBox: `0 0 ${WIDE} ${STRIP.height}`,
-    "aria-hidden": "true" });
+  const star = svg("path", {
+    class: "kp-star",
+    "aria-hidden": "true",
+    d: "M0,-7 L6,0 L0,7 L-6,0 Z",
+  });
+  const plot = svg(
+    "svg",
+    {
+      class: "kp-plot",
+      viewBox: `0 0 ${WIDE} ${PLOT.height}`,
+      role: "group",
+      "aria-label": "Points and query to move, and the curve of predictions",
+    },
+    svg("g", { "aria-hidden": "true" }, backdrop()),
+    drawn,
+    handles,
+    star,
+  );
+  const strip = svg("svg", {
+    class: "kp-plot",
+    viewBox: `0 0 ${WIDE} ${STRIP.height}`,
+    "aria-hidden": "true",
+  });
   const live = liveRegion("kp-live");
   const formula = el("p", { class: "kp-formula" });
-  const body = el("tbody", {});
+  const numbers = table("kp-table", ["x", "y", "score", "weight", "weight × y"], []);
+  const body = numbers.lastChild;
   let nodes = [];
 
   const place = (event) => {
-    const box = plot.getBoundingClientRect();
-    const [right, down] = [((event.clientX - box.left) / box.width) * WIDE,
-      ((event.clientY - box.top) / box.height) * PLOT.height];
-    return [((right - LEFT) / (across(END) - LEFT)) * END,
-      TALL - ((down - PLOT.top) / (up(-TALL) - PLOT.top)) * 2 * TALL];
+    const [right, down] = pointed(event, plot);
+    return [
+      ((right * WIDE - LEFT) / (across(END) - LEFT)) * END,
+      TALL - ((down * PLOT.height - PLOT.top) / (up(-TALL) - PLOT.top)) * 2 * TALL,
+    ];
   };
   const ask = (x) => {
     state.query = tidy(clamp(x, 0, END));
@@ -169,41 +222,73 @@ export function mount(root, { points, query, noisy, bandwidth }) {
     state.at = i;
     update();
   };
-  const pin = handle({ name: "kp-query", label: "Query q, arrow keys move it",
-    drag: (event) => ask(place(event)[0]), step: ([right]) => ask(state.query + right) },
-  svg("path", { d: "M-7,-7 H7 L0,7 Z" }));
+  const pin = handle(
+    {
+      name: "kp-query",
+      reach: 13,
+      "aria-label": "Query q, arrow keys move it",
+      moves: {
+        drag: (event) => ask(place(event)[0]),
+        step: ([right]) => ask(state.query + right),
+        fine: 0.05,
+      },
+    },
+    svg("path", { d: "M-7,-7 H7 L0,7 Z" }),
+  );
 
   /** A new set of points gets new handles; of many, only one is a tab stop. */
   function stage(all) {
     state.points = copy(all);
     state.at = 0;
     const many = all.length > FEW;
-    const hint = many ? "arrow keys move it, Page Up and Page Down choose another"
+    const hint = many
+      ? "arrow keys move it, Page Up and Page Down choose another"
       : "arrow keys move it";
-    nodes = all.map((_, i) => handle({ name: "kp-point", label: `Point ${i + 1}, ${hint}`,
-      drag: (event) => put(i, place(event)),
-      step: (by) => put(i, state.points[i].map((value, c) => value + by[c])),
-      turn: many ? (by) => {
-        state.at = (i + by + nodes.length) % nodes.length;
-        update();
-        nodes[state.at].focus();
-      } : null },
-    svg("circle", { class: "kp-dot" })));
+    const turn = (i, by) => {
+      state.at = (i + by + nodes.length) % nodes.length;
+      update();
+      nodes[state.at].focus();
+    };
+    nodes = all.map((_, i) =>
+      handle(
+        {
+          name: "kp-point",
+          reach: 13,
+          "aria-label": `Point ${i + 1}, ${hint}`,
+          moves: {
+            drag: (event) => put(i, place(event)),
+            step: (by) =>
+              put(
+                i,
+                state.points[i].map((value, c) => value + by[c]),
+              ),
+            keys: many ? { PageDown: () => turn(i, 1), PageUp: () => turn(i, -1) } : {},
+            fine: 0.05,
+          },
+        },
+        svg("circle", { class: "kp-dot" }),
+      ),
+    );
     handles.replaceChildren(...nodes, pin);
     update();
   }
 
   function draw(found, xs, ys) {
-    const path = curve(state.kernel, 0, END, STEPS, xs, ys, state.width, state.W)
-      .map(([x, y]) => `${across(x).toFixed(2)},${up(y).toFixed(2)}`);
+    const path = curve(state.kernel, 0, END, STEPS, xs, ys, state.width, state.W).map(
+      ([x, y]) => `${across(x).toFixed(2)},${up(y).toFixed(2)}`,
+    );
     const [x, y] = [across(state.query), up(found.prediction)];
     const anchor = state.query > END / 2 ? "end" : "start";
     const side = anchor === "end" ? -12 : 12;
-    drawn.replaceChildren(line(x, PLOT.top - 12, x, PLOT.height, "kp-ask"),
+    drawn.replaceChildren(
+      line([x, PLOT.top - 12], [x, PLOT.height], "kp-ask"),
       svg("polyline", { class: "kp-curve", points: path.join(" ") }),
-      text(x + side, 16, `q = ${format(state.query, 3)}`, anchor, "kp-name"));
-    strip.replaceChildren(line(x, 0, x, STRIP.height - STRIP.bottom, "kp-ask"),
-      ...bars(xs, found.weights));
+      text([x + side, 16], `q = ${format(state.query, 3)}`, "kp-name", anchor),
+    );
+    strip.replaceChildren(
+      line([x, 0], [x, STRIP.height - STRIP.bottom], "kp-ask"),
+      ...bars(xs, found.weights),
+    );
     star.setAttribute("transform", `translate(${x} ${y})`);
     pin.setAttribute("transform", `translate(${x} 13)`);
     pin.setAttribute("tabindex", "0");
@@ -216,18 +301,25 @@ export function mount(root, { points, query, noisy, bandwidth }) {
 
   function speak(found, xs, ys) {
     const said = { "aria-valuemin": 0, "aria-valuemax": END };
-    const tell = (node, now, words) => Object.entries({ ...said, "aria-valuenow": now,
-      "aria-valuetext": words }).forEach(([key, value]) => node.setAttribute(key, value));
+    const tell = (node, now, words) =>
+      Object.entries({ ...said, "aria-valuenow": now, "aria-valuetext": words }).forEach(
+        ([key, value]) => node.setAttribute(key, value),
+      );
     tell(pin, state.query, format(state.query, 4));
     nodes.forEach((node, i) => tell(node, xs[i], `x ${format(xs[i], 4)}, y ${format(ys[i], 4)}`));
     const first = found.weights.indexOf(Math.max(...found.weights));
     const distances = xs.map((x) => Math.abs(x - state.query));
-    const where = distances[first] === Math.min(...distances) ? ", the nearest"
-      : distances[first] === Math.max(...distances) ? ", the farthest" : "";
-    const words = `At q = ${format(state.query, 4)} the prediction is `
-      + `${fixed(found.prediction, 4)}. Most weight, ${fixed(found.weights[first], 4)}, `
-      + `has the point at x = ${format(xs[first], 4)}${where}.`;
-    if (live.textContent !== words) live.textContent = words;
+    const where =
+      distances[first] === Math.min(...distances)
+        ? ", the nearest"
+        : distances[first] === Math.max(...distances)
+          ? ", the farthest"
+          : "";
+    const words =
+      `At q = ${format(state.query, 4)} the prediction is ` +
+      `${fixed(found.prediction, 4)}. Most weight, ${fixed(found.weights[first], 4)}, ` +
+      `has the point at x = ${format(xs[first], 4)}${where}.`;
+    say(live, words);
   }
 
   function update() {
@@ -235,14 +327,11 @@ export function mount(root, { points, query, noisy, bandwidth }) {
     const found = smooth(state.kernel, state.query, xs, ys, state.width, state.W);
     draw(found, xs, ys);
     speak(found, xs, ys);
-    body.replaceChildren(...rowsOf(xs, ys, found).map((row) =>
-      el("tr", {}, row.map((cell, c) => (c ? el("td", {}, cell)
-        : el("th", { scope: "row" }, cell))))));
+    body.replaceChildren(...rowsOf(xs, ys, found).map(([name, ...cells]) => row(name, cells)));
     formula.textContent = FORMULAS[state.kernel];
     entries.field.hidden = state.kernel !== "bilinear";
-    slider.value = Math.log10(state.width);
-    slider.setAttribute("aria-valuetext", format(state.width, 3));
-    widthName.textContent = `${WIDTHS[state.kernel]}: ${format(state.width, 3)}`;
+    const width = format(state.width, 3);
+    bandwidths.show(`${WIDTHS[state.kernel]}: ${width}`, Math.log10(state.width), width);
   }
 
   const entries = matrix(state.W, (r, c, value) => {
@@ -250,36 +339,50 @@ export function mount(root, { points, query, noisy, bandwidth }) {
     update();
   });
   entries.fill(IDENTITY);
-  const widthName = el("span", { class: "sl-label kp-number" });
-  const slider = el("input", { type: "range", min: -1.3, max: 1.3, step: 0.02, class: "kp-slider",
-    oninput: () => {
-      state.width = Number((10 ** slider.valueAsNumber).toPrecision(3));
+  const bandwidths = slider(
+    "",
+    { min: -1.3, max: 1.3, step: 0.02 },
+    (value) => {
+      state.width = Number((10 ** value).toPrecision(3));
       update();
-    } });
-  const button = (name, onclick) =>
-    el("button", { type: "button", class: "sl-button", onclick }, name);
+    },
+    "kp-field",
+  );
   const start = button("Start again", () => {
     Object.assign(state, { query, width: bandwidth, W: copy(IDENTITY) });
     entries.fill(IDENTITY);
     stage(points);
   });
   const many = button(`${noisy.length} noisy points`, () => stage(noisy));
-  const heads = ["x", "y", "score", "weight", "weight × y"];
-  root.append(form("kp-form",
-    controls( choices("Kernel", "kernel", KERNELS, state.kernel, (one) => {
-      state.kernel = one;
-      update();
-    })),
-    formula,
-    controls(
-      el("label", { class: "sl-field kp-field" }, widthName, slider), entries.field, start, many),
-    el("div", { class: "kp-sides" },
-      el("div", { class: "kp-pictures" },
-        el("p", { class: "kp-title" },
-          "Drag the points and the query q; the line is the prediction"), plot,
-        el("p", { class: "kp-title" }, "Weight of each point for this query"), strip),
-      el("div", { class: "kp-numbers" }, live, el("div", { class: "sl-scroll" },
-        el("table", { class: "kp-table" }, el("thead", {}, el("tr", {},
-          heads.map((head) => el("th", { scope: "col" }, head)))), body))))));
+  root.append(
+    form(
+      "kp-form",
+      controls(
+        choices("Kernel", "kernel", KERNELS, state.kernel, (one) => {
+          state.kernel = one;
+          update();
+        }),
+      ),
+      formula,
+      controls(bandwidths.field, entries.field, start, many),
+      el(
+        "div",
+        { class: "kp-sides" },
+        el(
+          "div",
+          { class: "kp-pictures" },
+          el(
+            "p",
+            { class: "kp-title" },
+            "Drag the points and the query q; the line is the prediction",
+          ),
+          plot,
+          el("p", { class: "kp-title" }, "Weight of each point for this query"),
+          strip,
+        ),
+        el("div", { class: "kp-numbers" }, live, el("div", { class: "sl-scroll" }, numbers)),
+      ),
+    ),
+  );
   stage(points);
 }

@@ -1,10 +1,9 @@
 // Nadaraya-Watson for numbers on a line: scores of each kernel, their softmax, the prediction.
 // The arithmetic of softlookup.attention; cosine and bilinear scores see a number x as (1, x).
 
-import { softmax } from "../../kit/maths.js";
+import { dot, softmax } from "../../kit/maths.js";
 
 const features = (x) => [1, x];
-const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
 
 const SCORES = {
   laplace: (q, x, width) => -Math.abs(q - x) / width,
@@ -14,7 +13,11 @@ const SCORES = {
     const [a, b] = [features(q), features(x)];
     return dot(a, b) / (Math.hypot(...a) * Math.hypot(...b)) / width;
   },
-  bilinear: (q, x, width, W) => dot(features(q), W.map((row) => dot(row, features(x)))) / width,
+  bilinear: (q, x, width, W) =>
+    dot(
+      features(q),
+      W.map((row) => dot(row, features(x))),
+    ) / width,
 };
 
 /** The score of each known point; width is the bandwidth, or the temperature. */

@@ -1,7 +1,7 @@
 // Gaps and shifts, with the chance handed in: softlookup.language_models.objectives.
 
 /** What happens to a token: two numbers from 0 to 1 decide whether it is chosen, and its fate. */
-export function fate(u, v, {share, hidden, replaced}) {
+export function fate(u, v, { share, hidden, replaced }) {
   if (!(u < share)) return "free";
   if (v < hidden) return "hidden";
   return v < hidden + replaced ? "replaced" : "kept";
@@ -12,15 +12,20 @@ export function corrupted(words, draws, shares, vocabulary, mask) {
   return words.map((word, i) => {
     const [u, v, which] = draws[i];
     const kind = fate(u, v, shares);
-    const other = vocabulary[Math.min(Math.floor(which * vocabulary.length), vocabulary.length - 1)];
-    return {kind, reads: kind === "hidden" ? mask : kind === "replaced" ? other : word};
+    const other =
+      vocabulary[Math.min(Math.floor(which * vocabulary.length), vocabulary.length - 1)];
+    return { kind, reads: kind === "hidden" ? mask : kind === "replaced" ? other : word };
   });
 }
 
 /** Which share of all tokens each fate has in the long run. */
-export function expectedShares({share, hidden, replaced}) {
-  return {free: 1 - share, hidden: share * hidden, replaced: share * replaced,
-    kept: share * (1 - hidden - replaced)};
+export function expectedShares({ share, hidden, replaced }) {
+  return {
+    free: 1 - share,
+    hidden: share * hidden,
+    replaced: share * replaced,
+    kept: share * (1 - hidden - replaced),
+  };
 }
 
 /** What each word should say: the word `shift` places on, or null past the end. */
@@ -30,7 +35,7 @@ export function targets(words, shift) {
 
 /** Which words word i may read: all, or those up to itself. */
 export function visible(i, n, causal) {
-  return Array.from({length: n}, (_, j) => !causal || j <= i);
+  return Array.from({ length: n }, (_, j) => !causal || j <= i);
 }
 
 /** How many of the answers stand in front of the word that must give them. */

@@ -1,13 +1,6 @@
 // What the matrix microscope computes: pure functions on matrices, arrays of rows, in doubles.
 
-export const range = (n) => Array.from({ length: n }, (_, i) => i);
-export const transpose = (matrix) => matrix[0].map((_, j) => matrix.map((row) => row[j]));
-export const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
-
-export function matmul(a, b) {
-  const columns = transpose(b);
-  return a.map((row) => columns.map((column) => dot(row, column)));
-}
+import { multiply, random, range, sum, transpose } from "../../kit/maths.js";
 
 /** The largest |a_ij - b_ij|. */
 export function maxDifference(a, b) {
@@ -38,19 +31,19 @@ export function maskedSoftmax(scores, mask) {
   return scores.map((row, i) => {
     const largest = Math.max(...row.filter((_, j) => mask[i][j]));
     const exps = row.map((score, j) => (mask[i][j] ? Math.exp(score - largest) : 0));
-    const sum = exps.reduce((a, b) => a + b, 0);
-    return exps.map((value) => (sum > 0 ? value / sum : 0));
+    const total = sum(exps);
+    return exps.map((value) => (total > 0 ? value / total : 0));
   });
 }
 
 /** Self-attention with rows as tokens, every step of it: softmax(Q K^T / sqrt(d_k)) V. */
 export function selfAttention({ x, W_Q, W_K, W_V, mask, scale = true }) {
-  const [Q, K, V] = [W_Q, W_K, W_V].map((weight) => matmul(x, weight));
-  const products = matmul(Q, transpose(K));
+  const [Q, K, V] = [W_Q, W_K, W_V].map((weight) => multiply(x, weight));
+  const products = multiply(Q, transpose(K));
   const divisor = scale ? Math.sqrt(Q[0].length) : 1;
   const scores = products.map((row) => row.map((product) => product / divisor));
   const weights = maskedSoftmax(scores, mask);
-  return { Q, K, V, products, divisor, scores, mask, weights, out: matmul(weights, V) };
+  return { Q, K, V, products, divisor, scores, mask, weights, out: multiply(weights, V) };
 }
 
 /** How one weight came about: every number between q_i, k_j and A_ij. */
@@ -69,7 +62,7 @@ export function explainWeight({ Q, K, V, products, divisor, scores, mask, weight
     largest,
     exps,
     exp: allowed ? Math.exp(scores[i][j] - largest) : 0,
-    sum: exps.reduce((a, b) => a + b, 0),
+    sum: sum(exps),
     weight: weights[i][j],
     value: V[j],
     share: V[j].map((value) => weights[i][j] * value),
@@ -83,15 +76,15 @@ export function explainWeight({ Q, K, V, products, divisor, scores, mask, weight
  */
 export function columnsForm({ x, W_Q, W_K, W_V, mask, scale = true }) {
   const columns = transpose(x);
-  const [Q, K, V] = [W_Q, W_K, W_V].map((weight) => matmul(transpose(weight), columns));
+  const [Q, K, V] = [W_Q, W_K, W_V].map((weight) => multiply(transpose(weight), columns));
   const divisor = scale ? Math.sqrt(Q.length) : 1;
   const scaled = (matrix) => matrix.map((row) => row.map((value) => value / divisor));
-  const features = scaled(matmul(Q, transpose(K)));
+  const features = scaled(multiply(Q, transpose(K)));
   const everything = features.map((row) => row.map(() => true));
-  const wrong = { scores: features, out: matmul(maskedSoftmax(features, everything), V) };
-  const scores = scaled(matmul(transpose(Q), K));
+  const wrong = { scores: features, out: multiply(maskedSoftmax(features, everything), V) };
+  const scores = scaled(multiply(transpose(Q), K));
   const weights = maskedSoftmax(scores, mask);
-  return { Q, K, V, wrong, right: { scores, weights, out: matmul(V, transpose(weights)) } };
+  return { Q, K, V, wrong, right: { scores, weights, out: multiply(V, transpose(weights)) } };
 }
 
 /** The corners of the smallest convex polygon around 2-D points, anticlockwise. */
@@ -111,13 +104,7 @@ export function convexHull(points) {
 
 /** Small random matrices, the same for the same seed, to one decimal. */
 export function randomMatrices(seed, count, size) {
-  let state = seed >>> 0;
-  const uniform = () => { // mulberry32
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  const uniform = random(seed);
   const entry = () => Math.round(30 * uniform() - 15) / 10;
   return range(count).map(() => range(size).map(() => range(size).map(entry)));
 }

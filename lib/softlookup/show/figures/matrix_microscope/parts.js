@@ -1,8 +1,8 @@
 // The tables of the matrix microscope: fields for numbers, plain matrices, heatmaps.
 
 import { el } from "../../kit/elements.js";
+import { clamp, range } from "../../kit/maths.js";
 import { format } from "../../kit/numbers.js";
-import { range } from "./maths.js";
 
 /** No field takes a number larger than this: scores stay far from overflow. */
 export const LARGEST = 1000;
@@ -52,8 +52,13 @@ export function numberField(app, matrix, row, column, label) {
     oninput: () => {
       const value = input.valueAsNumber;
       const good = Number.isFinite(value) && Math.abs(value) <= LARGEST;
-      app.complain(input, good ? null : `${label}: type a number from −${LARGEST} to ${LARGEST}. `
-        + `${number(app.state[matrix][row][column])} stays in use.`);
+      app.complain(
+        input,
+        good
+          ? null
+          : `${label}: type a number from −${LARGEST} to ${LARGEST}. ` +
+              `${number(app.state[matrix][row][column])} stays in use.`,
+      );
       if (good) app.setEntry(matrix, row, column, value);
     },
   });
@@ -72,24 +77,40 @@ export function numberField(app, matrix, row, column, label) {
 
 /** A table with a row per token; `groups` are matrices side by side, each of so many columns. */
 export function tokenTable(app, title, groups) {
-  const letters = groups.flatMap(({ letter, hue, size }) => range(size).map((c) =>
-    el("th", { scope: "col", class: hue }, el("i", {}, letter), el("sub", {}, String(c)))));
+  const letters = groups.flatMap(({ letter, hue, size }) =>
+    range(size).map((c) =>
+      el("th", { scope: "col", class: hue }, el("i", {}, letter), el("sub", {}, String(c))),
+    ),
+  );
   const rows = app.tokens.map((token, i) => {
     const cells = groups.flatMap(({ cell, size }) => range(size).map((c) => cell(i, c)));
     return el("tr", {}, el("th", { scope: "row" }, token), ...cells);
   });
   app.watch((state) => rows.forEach((row, i) => row.setAttribute("class", roles(state, i))));
-  return el("div", { class: "mm-numbers" },
+  return el(
+    "div",
+    { class: "mm-numbers" },
     el("p", { class: "mm-title" }, rich(title)),
-    el("div", { class: "sl-scroll" }, el("table", { class: "mm-table" },
-      el("thead", {}, el("tr", {}, el("td", {}), ...letters)), el("tbody", {}, rows))));
+    el(
+      "div",
+      { class: "sl-scroll" },
+      el(
+        "table",
+        { class: "mm-table" },
+        el("thead", {}, el("tr", {}, el("td", {}), ...letters)),
+        el("tbody", {}, rows),
+      ),
+    ),
+  );
 }
 
 /** A group of a token table whose numbers follow from the state: `pick` finds them. */
 export function computed(app, letter, hue, pick, size) {
   const cell = (i, c) => {
     const place = el("td", { class: hue, "data-entry": `${letter}-${i}-${c}` });
-    app.watch((_, result) => { place.textContent = brief(pick(result)[i][c]); });
+    app.watch((_, result) => {
+      place.textContent = brief(pick(result)[i][c]);
+    });
     return place;
   };
   return { letter, hue, size, cell };
@@ -98,14 +119,30 @@ export function computed(app, letter, hue, pick, size) {
 // Heatmaps
 
 /** The colours of cividis, from 0 to 1 in even steps. */
-export const CIVIDIS = ["#00224e", "#002e6a", "#1a386f", "#32436d", "#434e6c", "#535a6d",
-  "#61656f", "#6f7073", "#7d7c78", "#8b8778", "#9a9376", "#aaa073", "#bbad6d", "#ccba64",
-  "#ddc858", "#efd748", "#fee838"];
+export const CIVIDIS = [
+  "#00224e",
+  "#002e6a",
+  "#1a386f",
+  "#32436d",
+  "#434e6c",
+  "#535a6d",
+  "#61656f",
+  "#6f7073",
+  "#7d7c78",
+  "#8b8778",
+  "#9a9376",
+  "#aaa073",
+  "#bbad6d",
+  "#ccba64",
+  "#ddc858",
+  "#efd748",
+  "#fee838",
+];
 const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
 /** The colour of a share from 0 to 1, and black or white, whichever reads better on it. */
 export function cividis(share) {
-  const place = Math.min(1, Math.max(0, share)) * (CIVIDIS.length - 1);
+  const place = clamp(share, 0, 1) * (CIVIDIS.length - 1);
   const [low, high] = [Math.floor(place), Math.ceil(place)].map((at) => channels(CIVIDIS[at]));
   const rgb = low.map((value, c) => Math.round(value + (place % 1) * (high[c] - value)));
   const linear = rgb.map((value) => {
@@ -130,40 +167,69 @@ export function heatmap(app, { name, title, describe, paint, legend }) {
   const n = app.tokens.length;
   const cells = range(n).map((i) => range(n).map((j) => heatmapCell(app, name, i, j)));
   const heads = app.tokens.map((token) => el("th", { scope: "col" }, token));
-  const rows = cells.map((row, i) => el("tr", {}, el("th", { scope: "row" }, app.tokens[i]),
-    row.map((button) => el("td", {}, button))));
+  const rows = cells.map((row, i) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, app.tokens[i]),
+      row.map((button) => el("td", {}, button)),
+    ),
+  );
   app.watch((state, result) => {
     heads.forEach((head, j) => head.classList.toggle("mm-is-key", j === state.key));
     rows.forEach((row, i) => row.classList.toggle("mm-is-query", i === state.query));
-    cells.forEach((row, i) => row.forEach((button, j) => {
-      const { text, label } = describe(result, i, j);
-      const chosen = state.query === i && state.key === j;
-      button.textContent = text;
-      button.setAttribute("aria-label", label);
-      button.setAttribute("aria-pressed", String(chosen));
-      button.tabIndex = chosen ? 0 : -1;
-      button.parentNode.className = cellMarks(state, result, i, j);
-      const { background, color } = result.mask[i][j] ? paint(result, i, j) : MASKED;
-      Object.assign(button.style, { backgroundColor: background, color });
-    }));
+    cells.forEach((row, i) =>
+      row.forEach((button, j) => {
+        const { text, label } = describe(result, i, j);
+        const chosen = state.query === i && state.key === j;
+        button.textContent = text;
+        button.setAttribute("aria-label", label);
+        button.setAttribute("aria-pressed", String(chosen));
+        button.tabIndex = chosen ? 0 : -1;
+        button.parentNode.className = cellMarks(state, result, i, j);
+        const { background, color } = result.mask[i][j] ? paint(result, i, j) : MASKED;
+        Object.assign(button.style, { backgroundColor: background, color });
+      }),
+    );
   });
-  const corner = el("td", { class: "mm-corner" },
-    el("span", {}, "query ↓"), el("span", {}, "key →"));
-  const table = el("table",
+  const corner = el(
+    "td",
+    { class: "mm-corner" },
+    el("span", {}, "query ↓"),
+    el("span", {}, "key →"),
+  );
+  const table = el(
+    "table",
     { class: "mm-heatmap", "aria-label": name, onkeydown: (event) => moveFocus(cells, event) },
-    el("thead", {}, el("tr", {}, corner, heads)), el("tbody", {}, rows));
-  return el("div", { class: "mm-matrix" }, el("p", { class: "mm-title" }, rich(title)),
-    el("div", { class: "sl-scroll" }, table), legend);
+    el("thead", {}, el("tr", {}, corner, heads)),
+    el("tbody", {}, rows),
+  );
+  return el(
+    "div",
+    { class: "mm-matrix" },
+    el("p", { class: "mm-title" }, rich(title)),
+    el("div", { class: "sl-scroll" }, table),
+    legend,
+  );
 }
 
 function heatmapCell(app, name, i, j) {
-  return el("button", { type: "button", class: "mm-cell", "data-entry": `${name}-${i}-${j}`,
-    onclick: () => app.change({ query: i, key: j }) });
+  return el("button", {
+    type: "button",
+    class: "mm-cell",
+    "data-entry": `${name}-${i}-${j}`,
+    onclick: () => app.change({ query: i, key: j }),
+  });
 }
 
 function cellMarks(state, { mask }, i, j) {
-  return [!mask[i][j] && "mm-masked", state.query === i && "mm-in-row",
-    state.key === j && "mm-in-column"].filter(Boolean).join(" ");
+  return [
+    !mask[i][j] && "mm-masked",
+    state.query === i && "mm-in-row",
+    state.key === j && "mm-in-column",
+  ]
+    .filter(Boolean)
+    .join(" ");
 }
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
@@ -180,6 +246,11 @@ function moveFocus(cells, event) {
 /** The bar that says which colour is which number. */
 export function colourBar(stops, ends) {
   const ramp = `background: linear-gradient(to right, ${stops.join(", ")})`;
-  return el("div", { class: "mm-bar" }, ends[0],
-    el("span", { class: "mm-ramp", "aria-hidden": "true", style: ramp }), ends[1]);
+  return el(
+    "div",
+    { class: "mm-bar" },
+    ends[0],
+    el("span", { class: "mm-ramp", "aria-hidden": "true", style: ramp }),
+    ends[1],
+  );
 }

@@ -1,5 +1,6 @@
 // The next words: type a beginning, see six models' bars, draw a word with a seed.
 
+import { button, controls, field, liveRegion } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
 import { drawn, random } from "../../kit/maths.js";
 import { format } from "../../kit/numbers.js";
@@ -14,12 +15,23 @@ function panel(name, p, words) {
     const why = "never seen: 0 of 0 is no probability";
     return el("section", { class: "nw-panel", "aria-label": name }, head, el("p", {}, why));
   }
-  const best = p.map((_, id) => id).sort((a, b) => p[b] - p[a] || a - b).slice(0, SHOWN);
-  const rows = best.map((id) => el("div", { class: "nw-row" },
-    el("span", { class: "nw-word" }, id === words.length - 1 ? "(end)" : words[id]),
-    el("span", { class: "nw-track", "aria-hidden": "true" },
-      el("span", { class: "nw-fill", style: `width: ${100 * p[id]}%` })),
-    el("span", { class: "nw-value" }, p[id].toFixed(3))));
+  const best = p
+    .map((_, id) => id)
+    .sort((a, b) => p[b] - p[a] || a - b)
+    .slice(0, SHOWN);
+  const rows = best.map((id) =>
+    el(
+      "div",
+      { class: "nw-row" },
+      el("span", { class: "nw-word" }, id === words.length - 1 ? "(end)" : words[id]),
+      el(
+        "span",
+        { class: "nw-track", "aria-hidden": "true" },
+        el("span", { class: "nw-fill", style: `width: ${100 * p[id]}%` }),
+      ),
+      el("span", { class: "nw-value" }, p[id].toFixed(3)),
+    ),
+  );
   return el("section", { class: "nw-panel", "aria-label": name }, head, rows);
 }
 
@@ -43,8 +55,9 @@ export function mount(root, data) {
     draw.disabled = fault !== undefined;
     live.textContent = fault ?? says;
     if (fault !== undefined) return;
-    panels.replaceChildren(...Object.entries(models)
-      .map(([name, model]) => panel(name, model(ids), data.words)));
+    panels.replaceChildren(
+      ...Object.entries(models).map(([name, model]) => panel(name, model(ids), data.words)),
+    );
   }
 
   function sample() {
@@ -66,35 +79,52 @@ export function mount(root, data) {
 
   function again() {
     const value = Number(seed.value);
-    const right = seed.value.trim() !== "" && Number.isInteger(value) && value >= 0
-      && value < 2 ** 32;
+    const right =
+      seed.value.trim() !== "" && Number.isInteger(value) && value >= 0 && value < 2 ** 32;
     seed.setAttribute("aria-invalid", String(!right));
     if (right) next = random(value);
     return right;
   }
 
-  const line = el("input", { type: "text", class: "nw-line", value: data.prefix, autocomplete: "off", spellcheck: "false", oninput: () => update() });
-  const seed = el("input", { type: "number", class: "nw-seed", value: 1, min: 0, step: 1,
+  const line = el("input", {
+    type: "text",
+    class: "nw-line",
+    value: data.prefix,
+    autocomplete: "off",
+    spellcheck: "false",
+    oninput: () => update(),
+  });
+  const seed = el("input", {
+    type: "number",
+    class: "nw-seed",
+    value: 1,
+    min: 0,
+    step: 1,
     oninput: () => {
       live.textContent = again() ? "" : "The seed must be a whole number of at least 0.";
-    } });
-  const chosen = el("select", { class: "nw-model" },
-    Object.keys(models).map((name) => el("option", { value: name }, name)));
+    },
+  });
+  const chosen = el(
+    "select",
+    { class: "nw-model" },
+    Object.keys(models).map((name) => el("option", { value: name }, name)),
+  );
   chosen.value = "trigram, Kneser-Ney";
-  const draw = el("button", { class: "sl-button nw-draw", type: "button", onclick: sample },
-    "Draw the next word");
-  const restart = el("button", { class: "sl-button nw-restart", type: "button",
-    onclick: () => {
+  const draw = button("Draw the next word", sample, { class: "sl-button nw-draw" });
+  const restart = button(
+    "Start again",
+    () => {
       line.value = data.prefix;
       if (again()) update("Back at the beginning, with the seed's first number.");
       else update("The seed must be a whole number of at least 0.");
-    } }, "Start again");
-  const field = (name, input, kind) => el("label", { class: `sl-field ${kind}` },
-    label( name), input);
+    },
+    { class: "sl-button nw-restart" },
+  );
   root.append(
-    controls( field("The text so far", line, "nw-wide")),
-    controls( field("Drawn by", chosen, ""), field("Seed", seed, ""),
-      draw, restart),
-    live, panels);
+    controls(field("The text so far", line, "nw-wide")),
+    controls(field("Drawn by", chosen), field("Seed", seed), draw, restart),
+    live,
+    panels,
+  );
   update();
 }

@@ -55,8 +55,10 @@ export function kneserNey(tables, ids, size, discount) {
     const row = table.get(key(history.slice(history.length - order)));
     if (row === undefined) return;
     const sum = total(row);
-    p = p.map((below, id) =>
-      (Math.max((row.get(id) ?? 0) - discount, 0) + discount * row.size * below) / sum);
+    p = p.map(
+      (below, id) =>
+        (Math.max((row.get(id) ?? 0) - discount, 0) + discount * row.size * below) / sum,
+    );
   });
   return p;
 }
@@ -114,7 +116,10 @@ export function modelsOf({ texts, words, discount, window, n, state }) {
 
 /** The ids of a line's words, and the words that have none. */
 export function idsOf(line, words) {
-  const typed = line.toLowerCase().split(/\s+/u).filter((word) => word !== "");
+  const typed = line
+    .toLowerCase()
+    .split(/\s+/u)
+    .filter((word) => word !== "");
   const ids = typed.map((word) => words.slice(0, -1).indexOf(word));
   return { ids, unknown: typed.filter((_, i) => ids[i] < 0) };
 }

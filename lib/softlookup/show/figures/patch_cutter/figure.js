@@ -1,10 +1,12 @@
 // The patch cutter: one slider for the side of a patch, one that walks along the sequence.
 
+import { controls, form, liveRegion, slider } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
+import { counted } from "../../kit/numbers.js";
 import { patchify, placeOf, sidesFor } from "./maths.js";
 
-const PICTURE = 448;  // pixels of the drawing, whatever the image has
-const STRIP = 9;      // patches shown of the sequence, the chosen one in the middle
+const PICTURE = 448; // pixels of the drawing, whatever the image has
+const STRIP = 9; // patches shown of the sequence, the chosen one in the middle
 const NUMBERS = 4;
 
 const count = (n) => n.toLocaleString("en-GB");
@@ -32,65 +34,86 @@ class Cutter {
     this.sides = sidesFor(this.source.height, this.source.width);
     this.build();
     root.append(this.form);
-    this.sizer.value = this.sides.indexOf(size);
+    this.sizer.input.value = this.sides.indexOf(size);
     this.cut();
   }
 
   build() {
-    const slider = (name, act) => el("input", { type: "range", min: 0, step: 1, class: "pt-slider",
-      "aria-label": name, oninput: act });
-    const field = (shown, input) => el("label", { class: "sl-field pt-field" },
-      label( shown), input);
-    this.sizer = slider("Side of a patch", () => this.cut());
-    this.sizer.max = this.sides.length - 1;
-    this.walker = slider("Patch", () => this.walk());
-    this.sizeShown = el("output");
-    this.placeShown = el("output");
+    this.sizer = slider(
+      "Side of a patch",
+      { min: 0, max: this.sides.length - 1 },
+      () => this.cut(),
+      "pt-field",
+    );
+    this.walker = slider("", { min: 0, "aria-label": "Patch" }, () => this.walk(), "pt-field");
     const scale = PICTURE / Math.max(this.source.width, this.source.height);
-    this.picture = el("canvas", { width: this.source.width * scale,
-      height: this.source.height * scale, role: "img", class: "pt-picture" });
+    this.picture = el("canvas", {
+      width: this.source.width * scale,
+      height: this.source.height * scale,
+      role: "img",
+      class: "pt-picture",
+    });
     this.strip = el("ol", { class: "pt-strip", "aria-hidden": "true" });
     this.line = liveRegion("pt-line");
     this.sums = el("p", { class: "pt-sums" });
-    this.form = form("pt-cutter",
-      controls( field(this.sizeShown, this.sizer),
-        field(this.placeShown, this.walker)),
-      el("div", { class: "pt-body" }, this.picture, el("div", { class: "pt-side" }, this.sums,
-        el("p", { class: "sl-label" }, "The sequence, around the chosen patch"), this.strip,
-        this.line)));
+    this.form = form(
+      "pt-cutter",
+      controls(this.sizer.field, this.walker.field),
+      el(
+        "div",
+        { class: "pt-body" },
+        this.picture,
+        el(
+          "div",
+          { class: "pt-side" },
+          this.sums,
+          el("p", { class: "sl-label" }, "The sequence, around the chosen patch"),
+          this.strip,
+          this.line,
+        ),
+      ),
+    );
   }
 
   /** Cut anew; the walk starts where it stood, as a share of the way. */
   cut() {
-    const way = this.rows ? this.walker.valueAsNumber / Math.max(this.rows.length - 1, 1) : 0.4;
-    this.size = this.sides[this.sizer.valueAsNumber];
+    const way = this.rows
+      ? this.walker.input.valueAsNumber / Math.max(this.rows.length - 1, 1)
+      : 0.4;
+    this.size = this.sides[this.sizer.input.valueAsNumber];
     this.rows = patchify(this.image, this.size);
     this.columns = this.source.width / this.size;
     const down = this.rows.length / this.columns;
-    this.walker.max = this.rows.length - 1;
-    this.walker.value = Math.round(way * (this.rows.length - 1));
-    this.walker.disabled = this.rows.length === 1;
-    this.sizeShown.textContent = `Side of a patch: ${this.size} pixel${this.size > 1 ? "s" : ""}`;
-    this.sizer.setAttribute("aria-valuetext", `${this.size} pixels`);
+    this.walker.input.max = this.rows.length - 1;
+    this.walker.input.value = Math.round(way * (this.rows.length - 1));
+    this.walker.input.disabled = this.rows.length === 1;
+    this.sizer.show(counted(this.size, "pixel"), undefined, `${this.size} pixels`);
     const n = this.rows.length;
-    this.sums.replaceChildren(el("b", null, `${count(n)} token${n > 1 ? "s" : ""}`),
+    this.sums.replaceChildren(
+      el("b", null, counted(n, "token")),
       ` = ${count(down)} × ${count(this.columns)} patches, each a row of `,
-      el("b", null, count(this.rows[0].length)), ` numbers (${this.image.length} × ${this.size}²).`
-      + ` If every token reads every token: ${count(n * n)} pairs.`);
-    this.picture.setAttribute("aria-label",
-      `The image, cut into ${count(n)} patches of ${this.size} by ${this.size} pixels`);
+      el("b", null, count(this.rows[0].length)),
+      ` numbers (${this.image.length} × ${this.size}²).` +
+        ` If every token reads every token: ${count(n * n)} pairs.`,
+    );
+    this.picture.setAttribute(
+      "aria-label",
+      `The image, cut into ${count(n)} patches of ${this.size} by ${this.size} pixels`,
+    );
     this.walk();
   }
 
   walk() {
-    const i = this.walker.valueAsNumber;
+    const i = this.walker.input.valueAsNumber;
     const [row, column] = placeOf(i, this.columns);
-    this.placeShown.textContent = `Patch ${count(i)} of 0 to ${count(this.rows.length - 1)}`;
-    this.walker.setAttribute("aria-valuetext", `patch ${i}, row ${row}, column ${column}`);
+    this.walker.show(
+      `Patch ${count(i)} of 0 to ${count(this.rows.length - 1)}`,
+      i,
+      `patch ${i}, row ${row}, column ${column}`,
+    );
     const numbers = this.rows[i].slice(0, NUMBERS).map((value) => (value / 255).toFixed(2));
     const more = this.rows[i].length > NUMBERS ? " …" : "";
-    this.line.textContent =
-      `Patch ${i}: row ${row}, column ${column}. Its numbers: ${numbers.join(" ")}${more}`;
+    this.line.textContent = `Patch ${i}: row ${row}, column ${column}. Its numbers: ${numbers.join(" ")}${more}`;
     this.draw(row, column);
     this.drawStrip(i);
   }
@@ -104,8 +127,17 @@ class Cutter {
     const gap = this.rows.length === 1 ? 0 : Math.max(1, Math.min(side / 8, 5));
     this.rows.forEach((_, i) => {
       const [y, x] = placeOf(i, this.columns);
-      context.drawImage(this.source, x * this.size, y * this.size, this.size, this.size,
-        x * side + gap / 2, y * side + gap / 2, side - gap, side - gap);
+      context.drawImage(
+        this.source,
+        x * this.size,
+        y * this.size,
+        this.size,
+        this.size,
+        x * side + gap / 2,
+        y * side + gap / 2,
+        side - gap,
+        side - gap,
+      );
     });
     const frame = (colour, width) => {
       context.strokeStyle = colour;
@@ -119,12 +151,19 @@ class Cutter {
   drawStrip(i) {
     const first = Math.max(0, Math.min(i - (STRIP - 1) / 2, this.rows.length - STRIP));
     const shown = [...this.rows.keys()].slice(first, first + STRIP);
-    this.strip.replaceChildren(...shown.map((place) => {
-      const [row, column] = placeOf(place, this.columns);
-      const patch = el("canvas", { width: this.size, height: this.size });
-      patch.getContext("2d").drawImage(this.source, -column * this.size, -row * this.size);
-      return el("li", { class: place === i ? "pt-chosen" : null }, patch, el("span", null, place));
-    }));
+    this.strip.replaceChildren(
+      ...shown.map((place) => {
+        const [row, column] = placeOf(place, this.columns);
+        const patch = el("canvas", { width: this.size, height: this.size });
+        patch.getContext("2d").drawImage(this.source, -column * this.size, -row * this.size);
+        return el(
+          "li",
+          { class: place === i ? "pt-chosen" : null },
+          patch,
+          el("span", null, place),
+        );
+      }),
+    );
   }
 }
 

@@ -21,8 +21,13 @@ export function patchify(image, size) {
   for (let i = 0; i < (height / size) * columns; i += 1) {
     const [row, column] = placeOf(i, columns);
     const left = column * size;
-    rows.push(image.flatMap((channel) => channel.slice(row * size, (row + 1) * size)
-      .flatMap((line) => line.slice(left, left + size))));
+    rows.push(
+      image.flatMap((channel) =>
+        channel
+          .slice(row * size, (row + 1) * size)
+          .flatMap((line) => line.slice(left, left + size)),
+      ),
+    );
   }
   return rows;
 }

@@ -16,6 +16,6 @@ export function hands(t, offset, d, base, slide) {
     const [angle, target] = [slide ? offset : omega * offset, at(t + offset)];
     const moved = turned(at(t), angle);
     const miss = Math.hypot(moved[0] - target[0], moved[1] - target[1]);
-    return {omega, angle, before: at(t), moved, target, miss};
+    return { omega, angle, before: at(t), moved, target, miss };
   });
 }

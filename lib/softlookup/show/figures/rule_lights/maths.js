@@ -9,7 +9,7 @@ const CLASSES = {
 const WORD = `[${CLASSES.w}]`;
 const EDGE = `(?:(?<=${WORD})(?!${WORD})|(?<!${WORD})(?=${WORD}))`;
 // What Python's IGNORECASE takes for these letters, beside their capitals.
-const MORE_CASES = {i: "İı", s: "ſ", k: "\u212a"};
+const MORE_CASES = { i: "İı", s: "ſ", k: "\u212a" };
 
 export const RULES = ["medicine", "capitals", "money"];
 
@@ -26,7 +26,7 @@ export function translated(pattern, ignoreCase) {
 }
 
 /** All places where a pattern matches; with "match" only one that starts the text. */
-function places(pattern, text, {ignoreCase = false, call = "search"} = {}) {
+function places(pattern, text, { ignoreCase = false, call = "search" } = {}) {
   const source = translated(pattern, ignoreCase);
   const regex = new RegExp(call === "match" ? `^(?:${source})` : source, "gu");
   return [...text.matchAll(regex)].map((found) => [found.index, found.index + found[0].length]);
@@ -35,11 +35,11 @@ function places(pattern, text, {ignoreCase = false, call = "search"} = {}) {
 /** How many letters a text has, and how many of them are capitals. */
 export function letterCounts(text) {
   const count = (pattern) => (text.match(pattern) ?? []).length;
-  return {letters: count(/\p{L}/gu), capitals: count(/\p{Lu}/gu)};
+  return { letters: count(/\p{L}/gu), capitals: count(/\p{Lu}/gu) };
 }
 
 function shouted(text) {
-  const {letters, capitals} = letterCounts(text);
+  const { letters, capitals } = letterCounts(text);
   if (letters === 0 || capitals / letters <= 0.5) return [];
   return [...text.matchAll(/\p{Lu}+/gu)].map((run) => [run.index, run.index + run[0].length]);
 }
@@ -50,24 +50,25 @@ function occurrences(word, text) {
   return starts.map((start) => [start, start + word.length]);
 }
 
-const rule = (spans) => ({fires: spans.length > 0, spans});
+const rule = (spans) => ({ fires: spans.length > 0, spans });
 
 const VERSIONS = {
-  repaired: (text, {repaired}, call) => ({
-    medicine: rule(places(repaired.medicine, text, {ignoreCase: true})),
+  repaired: (text, { repaired }, call) => ({
+    medicine: rule(places(repaired.medicine, text, { ignoreCase: true })),
     capitals: rule(shouted(text)),
-    money: rule(places(repaired.money, text, {ignoreCase: true, call})),
+    money: rule(places(repaired.money, text, { ignoreCase: true, call })),
   }),
-  printed: (text, {printed}, call) => ({
-    medicine: rule(printed.medicines.flatMap((name) => occurrences(name, text))
-      .sort(([a], [b]) => a - b)),
-    capitals: {fires: text.toUpperCase() === text, spans: []},
-    money: rule(places(printed.money, text, {call})),
+  printed: (text, { printed }, call) => ({
+    medicine: rule(
+      printed.medicines.flatMap((name) => occurrences(name, text)).sort(([a], [b]) => a - b),
+    ),
+    capitals: { fires: text.toUpperCase() === text, spans: [] },
+    money: rule(places(printed.money, text, { call })),
   }),
 };
 
 /** What each rule finds; version is "repaired" or "printed", call is "search" or "match". */
-export function ruleSpans(text, patterns, {version, call}) {
+export function ruleSpans(text, patterns, { version, call }) {
   return VERSIONS[version](text, patterns, call);
 }
 
@@ -82,18 +83,26 @@ export function scores(messages, patterns, settings) {
     messages.filter(([, spam], i) => called[i] === verdict && spam === label).length;
   const [tp, fp, fn] = [count(true, true), count(true, false), count(false, true)];
   const share = (part, whole) => (whole > 0 ? part / whole : 0);
-  return {tp, fp, fn, precision: share(tp, tp + fp), recall: share(tp, tp + fn),
-    f1: share(2 * tp, 2 * tp + fp + fn)};
+  return {
+    tp,
+    fp,
+    fn,
+    precision: share(tp, tp + fp),
+    recall: share(tp, tp + fn),
+    f1: share(2 * tp, 2 * tp + fp + fn),
+  };
 }
 
 /** The text in pieces, each with the names of the rules that found it. */
 export function pieces(text, found) {
   const spans = RULES.flatMap((name) => found[name].spans.map((span) => [name, ...span]));
-  const edges = [...new Set([0, text.length, ...spans.flatMap(([, start, end]) => [start, end])])]
-    .sort((a, b) => a - b);
+  const edges = [
+    ...new Set([0, text.length, ...spans.flatMap(([, start, end]) => [start, end])]),
+  ].sort((a, b) => a - b);
   return edges.slice(1).map((end, k) => ({
     text: text.slice(edges[k], end),
     rules: RULES.filter((name) =>
-      spans.some(([rule, start, stop]) => rule === name && start <= edges[k] && end <= stop)),
+      spans.some(([rule, start, stop]) => rule === name && start <= edges[k] && end <= stop),
+    ),
   }));
 }

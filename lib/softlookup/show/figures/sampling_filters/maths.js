@@ -34,10 +34,14 @@ export function minP(scores, p) {
 }
 
 /** The probabilities to draw from: temperature, then each filter on what the one before left. */
-export function samplingWeights(scores, {temperature, k, p, least}) {
+export function samplingWeights(scores, { temperature, k, p, least }) {
   const largest = Math.max(...scores);
   let heated = scores.map((score) => (score - largest) / temperature);
-  for (const [cut, limit] of [[topK, k], [topP, p], [minP, least]]) {
+  for (const [cut, limit] of [
+    [topK, k],
+    [topP, p],
+    [minP, least],
+  ]) {
     if (limit !== null) {
       const kept = cut(heated, limit);
       heated = heated.map((score, id) => (kept[id] ? score : -Infinity));

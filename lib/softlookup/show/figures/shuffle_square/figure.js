@@ -1,48 +1,61 @@
 // The permutation square: shuffle and then attend, or attend and then shuffle.
 
-import { choices } from "../../kit/controls.js";
+import { button, choices, controls, form } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
-import { format } from "../../kit/numbers.js";
+import { range } from "../../kit/maths.js";
+import { fixed, format } from "../../kit/numbers.js";
+import { scroller } from "../../kit/table.js";
 import { bothWays, shuffle, swapped } from "./maths.js";
 
-const SEEN = 0.005;  // a smaller difference does not show in two decimals
+const SEEN = 0.005; // a smaller difference does not show in two decimals
 const ROUNDING = 1e-9;
-const minus = (text) => text.replace(/^-(?=.*[1-9])/, "−").replace(/^-/, "");
-const shown = (value) => minus(value.toFixed(2));
 
 /** One result: a row a word, its weights over all words, and its output. */
 class Result {
   constructor(name, title, what, n, d) {
-    this.heads = Array.from({length: n}, () => el("th", {scope: "col", class: "sq-key"}, el("span")));
-    const names = Array.from({length: d}, (_, c) =>
-      el("th", {scope: "col", class: "sq-out"}, "z", el("sub", null, String(c))));
-    this.rows = Array.from({length: n}, () => this.row(n, d));
-    const table = el("table", {class: "sq-table"},
-      el("thead", null, el("tr", null, el("td", null, el("span", {class: "sq-hint"}, "reads")), this.heads, names)),
-      el("tbody", null, this.rows.map(({row}) => row)));
-    this.node = el("section", {class: `sq-result sq-${name}`},
-      el("h4", {class: "sq-title"}, title), el("p", {class: "sq-what"}, what),
-      el("div", {class: "sl-scroll", tabindex: 0, role: "group", "aria-label": title}, table));
+    this.heads = range(n).map(() => el("th", { scope: "col", class: "sq-key" }, el("span")));
+    const names = range(d).map((c) =>
+      el("th", { scope: "col", class: "sq-out" }, "z", el("sub", null, String(c))),
+    );
+    this.rows = range(n).map(() => this.row(n, d));
+    const corner = el("td", null, el("span", { class: "sq-hint" }, "reads"));
+    const table = el(
+      "table",
+      { class: "sq-table" },
+      el("thead", null, el("tr", null, corner, this.heads, names)),
+      el(
+        "tbody",
+        null,
+        this.rows.map(({ row }) => row),
+      ),
+    );
+    this.node = el(
+      "section",
+      { class: `sq-result sq-${name}` },
+      el("h4", { class: "sq-title" }, title),
+      el("p", { class: "sq-what" }, what),
+      scroller(title, table),
+    );
   }
 
   row(n, d) {
-    const word = el("th", {scope: "row"});
-    const weights = Array.from({length: n}, () => el("td", {class: "sq-weight"}));
-    const out = Array.from({length: d}, () => el("td", {class: "sq-out"}));
-    return {word, weights, out, row: el("tr", null, word, weights, out)};
+    const word = el("th", { scope: "row" });
+    const weights = range(n).map(() => el("td", { class: "sq-weight" }));
+    const out = range(d).map(() => el("td", { class: "sq-out" }));
+    return { word, weights, out, row: el("tr", null, word, weights, out) };
   }
 
-  show(words, {weights, out}, other) {
+  show(words, { weights, out }, other) {
     words.forEach((word, i) => {
       this.heads[i].firstChild.textContent = word;
       this.rows[i].word.textContent = word;
       this.rows[i].weights.forEach((cell, j) => {
-        cell.textContent = weights[i][j] === 0 ? "0" : shown(weights[i][j]);
+        cell.textContent = weights[i][j] === 0 ? "0" : fixed(weights[i][j]);
         cell.style.setProperty("--weight", `${(45 * weights[i][j]).toFixed(1)}%`);
         cell.classList.toggle("sq-off", differs(weights[i][j], other?.weights[i][j]));
       });
       this.rows[i].out.forEach((cell, c) => {
-        cell.textContent = shown(out[i][c]);
+        cell.textContent = fixed(out[i][c]);
         cell.classList.toggle("sq-off", differs(out[i][c], other?.out[i][c]));
       });
     });
@@ -53,61 +66,122 @@ const differs = (value, other) => other !== undefined && Math.abs(value - other)
 
 class Square {
   constructor(root, data) {
-    Object.assign(this, data, {n: data.words.length, causal: false, coded: false});
+    Object.assign(this, data, { n: data.words.length, causal: false, coded: false });
     const d = this.parts.V[0].length;
     this.start = new Result("start", "The sentence, attended", "as it stands", this.n, d);
-    this.shuffled = new Result("shuffled", "Path 1: permute, then attend",
-      "down, then right", this.n, d);
+    this.shuffled = new Result(
+      "shuffled",
+      "Path 1: permute, then attend",
+      "down, then right",
+      this.n,
+      d,
+    );
     this.moved = new Result("moved", "Path 2: attend, then permute", "right, then down", this.n, d);
-    this.verdict = el("p", {class: "sl-live sq-verdict", role: "status"});
-    this.sign = el("span", {class: "sq-sign", "aria-hidden": "true"});
-    this.places = Array.from({length: this.n}, (_, i) => this.place(i));
-    root.append(form("sq-square",
-      this.controls(), this.verdict, this.board()));
+    this.verdict = el("p", { class: "sl-live sq-verdict", role: "status" });
+    this.sign = el("span", { class: "sq-sign", "aria-hidden": "true" });
+    this.places = range(this.n).map((i) => this.place(i));
+    root.append(form("sq-square", this.controls(), this.verdict, this.board()));
     this.update();
   }
 
   controls() {
-    const button = (text, onclick) => el("button", {type: "button", class: "sl-button",
-      onclick}, text);
-    const switches = [choices("A word may read", "mask",
-      [["all", "all words"], ["causal", "only what came before"]], "all",
-      (value) => { this.causal = value === "causal"; this.update(); })];
+    const switches = [
+      choices(
+        "A word may read",
+        "mask",
+        [
+          ["all", "all words"],
+          ["causal", "only what came before"],
+        ],
+        "all",
+        (value) => {
+          this.causal = value === "causal";
+          this.update();
+        },
+      ),
+    ];
     if (this.codes) {
-      switches.push(choices("A code for each place", "code", [["off", "none"], ["on", "added"]],
-        "off", (value) => { this.coded = value === "on"; this.update(); }));
+      switches.push(
+        choices(
+          "A code for each place",
+          "code",
+          [
+            ["off", "none"],
+            ["on", "added"],
+          ],
+          "off",
+          (value) => {
+            this.coded = value === "on";
+            this.update();
+          },
+        ),
+      );
     }
-    return controls( el("div", {class: "sq-buttons"},
-      button("Shuffle", () => this.shuffle()),
-      button("Back in order", () => this.reorder(this.order.map((_, i) => i)))), switches);
+    return controls(
+      el(
+        "div",
+        { class: "sq-buttons" },
+        button("Shuffle", () => this.shuffle()),
+        button("Back in order", () => this.reorder(this.order.map((_, i) => i))),
+      ),
+      switches,
+    );
   }
 
   board() {
     const words = this.words.map((word) => el("li", null, word));
-    const arrow = (name, sign, text) => el("span", {class: `sq-arrow ${name}`, "aria-hidden": "true"},
-      text, el("b", null, sign));
-    return el("div", {class: "sq-board"},
-      el("div", {class: "sq-words sq-given"}, el("h4", {class: "sq-title"}, "The sentence"),
-        el("ol", {class: "sq-list", "aria-label": "The sentence"}, words)),
-      arrow("sq-long", "", "attend"), this.start.node,
-      arrow("sq-left", "↓", "permute"), arrow("sq-right", "↓", "permute"),
-      el("div", {class: "sq-words sq-mine"}, el("h4", {class: "sq-title"}, "Another order"),
-        el("ol", {class: "sq-list", "aria-label": "Another order"},
-          this.places.map(({item}) => item))),
-      arrow("sq-short", "", "attend"), this.shuffled.node, this.sign, this.moved.node);
+    const arrow = (name, sign, text) =>
+      el("span", { class: `sq-arrow ${name}`, "aria-hidden": "true" }, text, el("b", null, sign));
+    return el(
+      "div",
+      { class: "sq-board" },
+      el(
+        "div",
+        { class: "sq-words sq-given" },
+        el("h4", { class: "sq-title" }, "The sentence"),
+        el("ol", { class: "sq-list", "aria-label": "The sentence" }, words),
+      ),
+      arrow("sq-long", "", "attend"),
+      this.start.node,
+      arrow("sq-left", "↓", "permute"),
+      arrow("sq-right", "↓", "permute"),
+      el(
+        "div",
+        { class: "sq-words sq-mine" },
+        el("h4", { class: "sq-title" }, "Another order"),
+        el(
+          "ol",
+          { class: "sq-list", "aria-label": "Another order" },
+          this.places.map(({ item }) => item),
+        ),
+      ),
+      arrow("sq-short", "", "attend"),
+      this.shuffled.node,
+      this.sign,
+      this.moved.node,
+    );
   }
 
   place(i) {
-    const word = el("span", {class: "sq-word"});
-    const [up, down] = [-1, 1].map((by) => el("button", {type: "button", class: "sq-move",
-      disabled: i + by < 0 || i + by >= this.n,
-      onclick: () => this.move(i, by), onkeydown: (event) => this.key(event, i)},
-    by < 0 ? "▲" : "▼"));
-    return {word, up, down, item: el("li", null, word, up, down)};
+    const word = el("span", { class: "sq-word" });
+    const [up, down] = [-1, 1].map((by) =>
+      el(
+        "button",
+        {
+          type: "button",
+          class: "sq-move",
+          disabled: i + by < 0 || i + by >= this.n,
+          onclick: () => this.move(i, by),
+          onkeydown: (event) => this.key(event, i),
+        },
+        by < 0 ? "▲" : "▼",
+      ),
+    );
+    return { word, up, down, item: el("li", null, word, up, down) };
   }
 
   key(event, i) {
-    const by = {ArrowUp: -1, ArrowDown: 1}[event.key];
+    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (!by) return;
     event.preventDefault();
     this.move(i, by);
@@ -118,13 +192,13 @@ class Square {
     const j = i + by;
     if (j < 0 || j >= this.n) return;
     this.reorder(swapped(this.order, i, j));
-    const {up, down} = this.places[j];
+    const { up, down } = this.places[j];
     const wanted = by < 0 ? up : down;
     (wanted.disabled ? (by < 0 ? down : up) : wanted).focus();
   }
 
   shuffle() {
-    const {order, seed} = shuffle(this.order, this.seed);
+    const { order, seed } = shuffle(this.order, this.seed);
     this.seed = seed;
     this.reorder(order);
   }
@@ -137,7 +211,7 @@ class Square {
   update() {
     const result = bothWays(this.parts, this.coded ? this.codes : null, this.order, this.causal);
     const words = this.order.map((k) => this.words[k]);
-    this.places.forEach(({word, up, down}, i) => {
+    this.places.forEach(({ word, up, down }, i) => {
       word.textContent = words[i];
       up.setAttribute("aria-label", `Move ${words[i]} up`);
       down.setAttribute("aria-label", `Move ${words[i]} down`);
@@ -158,7 +232,10 @@ class Square {
     if (closes) return `The square closes: ${size}${difference ? ", mere rounding" : ""}.`;
     const why = [this.causal && "the mask", this.coded && "the code"].filter(Boolean);
     const verb = why.length > 1 ? "stay" : "stays";
-    return `The square is broken: ${size}. The words moved, ${why.join(" and ")} ${verb} with the places.`;
+    return (
+      `The square is broken: ${size}. The words moved, ` +
+      `${why.join(" and ")} ${verb} with the places.`
+    );
   }
 }
 

@@ -2,10 +2,10 @@
 
 /** How far each pair turns from one position to the next: base^(−2i/d). */
 export const frequencies = (d, base) =>
-  Array.from({length: d / 2}, (_, i) => base ** (-2 * i / d));
+  Array.from({ length: d / 2 }, (_, i) => base ** ((-2 * i) / d));
 
 /** After how many positions a pair is back where it was. */
-export const periodOf = (pair, d, base) => 2 * Math.PI * base ** (2 * pair / d);
+export const periodOf = (pair, d, base) => 2 * Math.PI * base ** ((2 * pair) / d);
 
 /** The code of one position: sine and cosine of each pair, side by side. */
 export const codeOf = (t, d, base) =>

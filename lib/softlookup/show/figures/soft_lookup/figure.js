@@ -1,19 +1,24 @@
 // The soft lookup: a query among keys in the plane, to drag; weights and answer follow at once.
 
-import { draggable } from "../../kit/drag.js";
-import { el, svg } from "../../kit/elements.js";
-import { format } from "../../kit/numbers.js";
+import { button, liveRegion, say, slider } from "../../kit/controls.js";
+import { handle, pointed } from "../../kit/drag.js";
+import { el, line, svg, text } from "../../kit/elements.js";
+import { clamp, range } from "../../kit/maths.js";
+import { format, listed } from "../../kit/numbers.js";
 import { lookup, temperatureOf } from "./maths.js";
 
 const UNIT = 100; // of the picture, for 1 in the plane
 const BEAM = { left: 40, right: 460, top: 78, thick: 12, largest: 30 };
 const PIXELS = 50; // of the shade, for 1 in the plane
 const WARM = [230, 159, 0];
-const PLACES = [[0, "Hard: one key"], [50, "Softmax"], [100, "All alike"]];
+const PLACES = [
+  [0, "Hard: one key"],
+  [50, "Softmax"],
+  [100, "All alike"],
+];
 
 const one = (value) => format(Number(value.toFixed(1)), 4);
 const two = (weight) => weight.toFixed(2);
-const list = (words) => words.join(", ").replace(/, ([^,]*)$/, " and $1");
 const opacity = (value) => 0.03 + 0.042 * value;
 
 /** The finding in one sentence, from the words, the weights and the answer. */
@@ -23,10 +28,10 @@ export function sentence({ words, reader, quality }, { weights, answer }, temper
   const found = `${quality} ${one(answer)}.`;
   if (temperature === 0) return `${reader} takes all of ${best[0]}, nothing else: ${found}`;
   if (best.length === words.length && best.length > 1) {
-    return `${reader} takes from ${list(best)} alike (${two(most)} each): ${found}`;
+    return `${reader} takes from ${listed(best)} alike (${two(most)} each): ${found}`;
   }
   const share = best.length > 1 ? `${two(most)} each` : two(most);
-  return `${reader} is most like ${list(best)} (${share}): ${found}`;
+  return `${reader} is most like ${listed(best)} (${share}): ${found}`;
 }
 
 /** Build the figure inside an empty element. */
@@ -40,36 +45,48 @@ export function mount(root, data) {
   const names = [reader, ...words];
 
   // The plane -----------------------------------------------------------------------------------
-  const shade = el("canvas", { class: "so-shade", width: PIXELS * (x[1] - x[0]),
-    height: PIXELS * (y[1] - y[0]), "aria-hidden": "true" });
-  const plane = svg("svg", { class: "so-plane", viewBox: `0 0 ${width} ${height}`, role: "group",
-    "aria-label": `${reader} and ${list(words)} in the plane, to move` });
-  const text = (where, content, kind, anchor = "start") =>
-    svg("text", { x: where[0], y: where[1], class: kind, "text-anchor": anchor }, content);
+  const shade = el("canvas", {
+    class: "so-shade",
+    width: PIXELS * (x[1] - x[0]),
+    height: PIXELS * (y[1] - y[0]),
+    "aria-hidden": "true",
+  });
+  const plane = svg("svg", {
+    class: "so-plane",
+    viewBox: `0 0 ${width} ${height}`,
+    role: "group",
+    "aria-label": `${reader} and ${listed(words)} in the plane, to move`,
+  });
   const [zx, zy] = at([0, 0]);
-  const back = svg("g", { "aria-hidden": "true" },
-    svg("line", { x1: 0, x2: width, y1: zy, y2: zy, class: "so-axis" }),
-    svg("line", { x1: zx, x2: zx, y1: 0, y2: height, class: "so-axis" }),
+  const back = svg(
+    "g",
+    { "aria-hidden": "true" },
+    line([0, zy], [width, zy], "so-axis"),
+    line([zx, 0], [zx, height], "so-axis"),
     text([width - 8, zy + 22], `${axes[0]} →`, "so-tick", "end"),
-    text([zx + 8, 20], `↑ ${axes[1]}`, "so-tick"));
-  const lines = words.map(() => svg("line", { class: "so-line" }));
+    text([zx + 8, 20], `↑ ${axes[1]}`, "so-tick"),
+  );
+  const beams = words.map(() => svg("line", { class: "so-line" }));
   const labels = names.map((_, k) => svg("text", { class: k ? "so-word" : "so-word so-asks" }));
-  const handles = names.map(handle);
-  plane.append(back, svg("g", { "aria-hidden": "true" }, lines), ...handles,
-    svg("g", { "aria-hidden": "true", class: "so-words" }, labels));
+  const handles = names.map(grip);
+  plane.append(
+    back,
+    svg("g", { "aria-hidden": "true" }, beams),
+    ...handles,
+    svg("g", { "aria-hidden": "true", class: "so-words" }, labels),
+  );
 
   function place(k, point) {
-    const inside = ([low, high], value) => Math.min(high, Math.max(low, value));
-    const tidy = [inside(x, point[0]), inside(y, point[1])].map((c) => Number(c.toFixed(2)) + 0);
+    const inside = [clamp(point[0], ...x), clamp(point[1], ...y)];
+    const tidy = inside.map((c) => Number(c.toFixed(2)) + 0);
     state.points = state.points.map((old, j) => (j === k ? tidy : old));
     update();
   }
 
   /** Where the pointer is, in the plane. */
-  function pointed(event) {
-    const box = plane.getBoundingClientRect();
-    return [x[0] + ((x[1] - x[0]) * (event.clientX - box.left)) / box.width,
-      y[1] - ((y[1] - y[0]) * (event.clientY - box.top)) / box.height];
+  function placeOf(event) {
+    const [right, down] = pointed(event, plane);
+    return [x[0] + (x[1] - x[0]) * right, y[1] - (y[1] - y[0]) * down];
   }
 
   function nearest(point) {
@@ -77,17 +94,30 @@ export function mount(root, data) {
     return far.indexOf(Math.min(...far));
   }
 
-  function handle(name, k) {
+  function grip(name, k) {
     let taken = k;
-    return svg("g", { class: k ? "sl-handle" : "sl-handle so-query", role: "slider", tabindex: "0",
-      "aria-roledescription": k ? "key" : "query", "aria-label": `${name}, arrow keys move it`,
-      "aria-valuemin": x[0], "aria-valuemax": x[1],
-      ...draggable({
-        grab: (event) => { taken = nearest(pointed(event)); }, // reaches may overlap
-        drag: (event) => place(taken, pointed(event)),
-        step: (by) => place(k, state.points[k].map((value, c) => value + by[c])),
-      }),
-    }, svg("circle", { r: 25, class: "sl-reach" }), svg("circle", { r: k ? 7 : 11, class: "so-dot" }));
+    return handle(
+      {
+        name: k ? "" : "so-query",
+        reach: 25,
+        "aria-roledescription": k ? "key" : "query",
+        "aria-label": `${name}, arrow keys move it`,
+        "aria-valuemin": x[0],
+        "aria-valuemax": x[1],
+        moves: {
+          grab: (event) => {
+            taken = nearest(placeOf(event));
+          }, // reaches may overlap
+          drag: (event) => place(taken, placeOf(event)),
+          step: (by) =>
+            place(
+              k,
+              state.points[k].map((value, c) => value + by[c]),
+            ),
+        },
+      },
+      svg("circle", { r: k ? 7 : 11, class: "so-dot" }),
+    );
   }
 
   /** The answer for a query at each place of the plane, as a shade: the query moves over it. */
@@ -109,11 +139,11 @@ export function mount(root, data) {
 
   function drawPlane(keys, { weights, answer }) {
     const [query, ...ends] = state.points.map(at);
-    lines.forEach((line, j) => {
+    beams.forEach((one, j) => {
       const [[x1, y1], [x2, y2]] = [query, ends[j]];
-      Object.entries({ x1, y1, x2, y2 }).forEach(([key, value]) => line.setAttribute(key, value));
-      line.style.strokeWidth = 1 + 15 * weights[j];
-      line.classList.toggle("so-none", weights[j] < 0.005);
+      Object.entries({ x1, y1, x2, y2 }).forEach(([key, value]) => one.setAttribute(key, value));
+      one.style.strokeWidth = 1 + 15 * weights[j];
+      one.classList.toggle("so-none", weights[j] < 0.005);
     });
     [query, ...ends].forEach(([px, py], k) => {
       handles[k].setAttribute("transform", `translate(${px} ${py})`);
@@ -126,8 +156,11 @@ export function mount(root, data) {
       labels[k].setAttribute("x", px + (end ? -1 : 1) * (k ? 14 : 18));
       labels[k].setAttribute("y", Math.min(height - 10, Math.max(24, k ? py + 6 : py - 16)));
       labels[k].setAttribute("text-anchor", end ? "end" : "start");
-      labels[k].replaceChildren(names[k], " ", svg("tspan", { class: "so-value" },
-        one(k ? values[k - 1] : answer)));
+      labels[k].replaceChildren(
+        names[k],
+        " ",
+        svg("tspan", { class: "so-value" }, one(k ? values[k - 1] : answer)),
+      );
     });
   }
 
@@ -136,13 +169,39 @@ export function mount(root, data) {
     const [score, weight] = [el("td"), el("td", { class: "so-weight" })];
     const fill = el("span", { class: "so-fill" });
     const bar = el("td", { class: "so-track", "aria-hidden": "true" }, fill);
-    return { score, weight, fill, row: el("tr", {}, el("th", { scope: "row" }, word), score, bar,
-      weight, el("td", {}, one(values[j]))) };
+    return {
+      score,
+      weight,
+      fill,
+      row: el(
+        "tr",
+        {},
+        el("th", { scope: "row" }, word),
+        score,
+        bar,
+        weight,
+        el("td", {}, one(values[j])),
+      ),
+    };
   });
-  const head = el("tr", {}, el("td"), el("th", { scope: "col" }, "score"),
-    el("th", { scope: "colgroup", colspan: 2 }, "weight"), el("th", { scope: "col" }, quality));
-  const table = el("table", { class: "so-table" }, el("thead", {}, head),
-    el("tbody", {}, rows.map(({ row }) => row)));
+  const head = el(
+    "tr",
+    {},
+    el("td"),
+    el("th", { scope: "col" }, "score"),
+    el("th", { scope: "colgroup", colspan: 2 }, "weight"),
+    el("th", { scope: "col" }, quality),
+  );
+  const table = el(
+    "table",
+    { class: "so-table" },
+    el("thead", {}, head),
+    el(
+      "tbody",
+      {},
+      rows.map(({ row }) => row),
+    ),
+  );
   const beam = svg("svg", { class: "so-beam", viewBox: "0 0 500 134", role: "img" });
   const sum = el("p", { class: "so-sum" });
 
@@ -150,44 +209,69 @@ export function mount(root, data) {
 
   function drawBeam({ weights, answer }) {
     const { left, right, top, thick, largest } = BEAM;
-    const cells = Array.from({ length: 40 }, (_, c) => svg("rect", { x: along(c / 4), y: top,
-      width: (right - left) / 40, height: thick, class: "so-cell",
-      "fill-opacity": opacity((c + 0.5) / 4) }));
+    const cells = range(40).map((c) =>
+      svg("rect", {
+        x: along(c / 4),
+        y: top,
+        width: (right - left) / 40,
+        height: thick,
+        class: "so-cell",
+        "fill-opacity": opacity((c + 0.5) / 4),
+      }),
+    );
     const discs = words.flatMap((word, j) => {
       const r = largest * Math.sqrt(weights[j]);
-      return [svg("circle", { cx: along(values[j]), cy: top - r, r, class: "so-disc" }),
-        text([along(values[j]), top - 2 * r - 6], word, "so-name", "middle")];
+      return [
+        svg("circle", { cx: along(values[j]), cy: top - r, r, class: "so-disc" }),
+        text([along(values[j]), top - 2 * r - 6], word, "so-name", "middle"),
+      ];
     });
     const [px, py] = [along(answer), top + thick];
-    const ends = [0, 10].filter((end) => Math.abs(end - answer) > 1)
+    const ends = [0, 10]
+      .filter((end) => Math.abs(end - answer) > 1)
       .map((end) => text([along(end), py + 19], String(end), "so-name", "middle"));
-    beam.replaceChildren(...cells,
+    beam.replaceChildren(
+      ...cells,
       svg("rect", { x: left, y: top, width: right - left, height: thick, class: "so-frame" }),
-      ...discs, ...ends,
-      svg("polygon", { points: `${px},${py} ${px - 10},${py + 16} ${px + 10},${py + 16}`,
-        class: "so-pivot" }), text([px, py + 40], one(answer), "so-answer", "middle"));
-    beam.setAttribute("aria-label",
-      `A beam from 0 to 10: the weights stand on their values, and it balances at ${one(answer)}.`);
+      ...discs,
+      ...ends,
+      svg("polygon", {
+        points: `${px},${py} ${px - 10},${py + 16} ${px + 10},${py + 16}`,
+        class: "so-pivot",
+      }),
+      text([px, py + 40], one(answer), "so-answer", "middle"),
+    );
+    beam.setAttribute(
+      "aria-label",
+      `A beam from 0 to 10: the weights stand on their values, and it balances at ${one(answer)}.`,
+    );
   }
 
   // Controls ------------------------------------------------------------------------------------
   const live = liveRegion("so-live");
-  const shown = el("span", { class: "so-number" });
-  const slider = el("input", { type: "range", min: 0, max: 100, step: 1, class: "so-slider",
-    oninput: () => {
-      state.place = slider.valueAsNumber;
+  const softness = slider(
+    "From hard to soft",
+    { min: 0, max: 100 },
+    (value) => {
+      state.place = value;
       update();
-    } });
-  const button = (name, onclick, more) =>
-    el("button", { type: "button", class: "sl-button", onclick, ...more }, name);
-  const buttons = PLACES.map(([value, name]) => button(name, () => {
-    state.place = value;
-    update();
-  }));
-  const again = button("Start again", () => {
-    Object.assign(state, start());
-    update();
-  }, { class: "sl-button so-again" });
+    },
+    "so-field",
+  );
+  const buttons = PLACES.map(([value, name]) =>
+    button(name, () => {
+      state.place = value;
+      update();
+    }),
+  );
+  const again = button(
+    "Start again",
+    () => {
+      Object.assign(state, start());
+      update();
+    },
+    { class: "sl-button so-again" },
+  );
 
   function update() {
     const temperature = temperatureOf(state.place / 100);
@@ -203,26 +287,44 @@ export function mount(root, data) {
     });
     const parts = values.map((value, j) => `${two(found.weights[j])} × ${one(value)}`);
     sum.replaceChildren(`${parts.join(" + ")} = `, el("b", {}, one(found.answer)));
-    slider.value = state.place;
-    shown.textContent = format(temperature, 2);
-    slider.setAttribute("aria-valuetext", `temperature ${format(temperature, 2)}`);
+    softness.show(`temperature ${format(temperature, 2)}`, state.place);
     buttons.forEach((node, b) => node.setAttribute("aria-pressed", state.place === PLACES[b][0]));
-    const says = sentence(data, found, temperature);
-    if (live.textContent !== says) live.textContent = says;
+    say(live, sentence(data, found, temperature));
   }
 
-  root.append(live, el("div", { class: "so-sides" },
-    el("div", { class: "so-left" },
-      el("p", { class: "so-title" }, `Drag ${reader}. Drag the others, too.`),
-      el("div", { class: "so-picture" }, shade, plane),
-      el("div", { class: "so-below" }, el("p", { class: "sl-note" }, `Turn ${reader} about the `
-        + "crossing of the axes, and another key fits best. Pull it out, and the choice gets firmer."),
-      again)),
-    el("div", { class: "so-right" },
-      el("label", { class: "sl-field so-field" },
-        label( "From hard to soft: temperature ", shown), slider),
-      el("div", { class: "so-places" }, buttons), el("div", { class: "sl-scroll" }, table),
-      el("p", { class: "so-title" }, `Where the weights balance: the ${quality} of ${reader}`),
-      beam, sum)));
+  root.append(
+    live,
+    el(
+      "div",
+      { class: "so-sides" },
+      el(
+        "div",
+        { class: "so-left" },
+        el("p", { class: "so-title" }, `Drag ${reader}. Drag the others, too.`),
+        el("div", { class: "so-picture" }, shade, plane),
+        el(
+          "div",
+          { class: "so-below" },
+          el(
+            "p",
+            { class: "sl-note" },
+            `Turn ${reader} about the ` +
+              "crossing of the axes, and another key fits best. Pull it out, and the choice gets firmer.",
+          ),
+          again,
+        ),
+      ),
+      el(
+        "div",
+        { class: "so-right" },
+        softness.field,
+        el("div", { class: "so-places" }, buttons),
+        el("div", { class: "sl-scroll" }, table),
+        el("p", { class: "so-title" }, `Where the weights balance: the ${quality} of ${reader}`),
+        beam,
+        sum,
+      ),
+    ),
+  );
   update();
 }

@@ -1,13 +1,12 @@
 // A lookup from hard to soft, as softlookup.attention.hard_lookup and soft_lookup compute it.
 
-import { softmax } from "../../kit/maths.js";
+import { dot, softmax } from "../../kit/maths.js";
 
 /** The temperature at a place of the slider, from 0 to 1: 0 is hard, 1/2 is 1, 1 is infinite. */
 export const temperatureOf = (place) => (place >= 1 ? Infinity : place / (1 - place));
 
 /** The dot product of the query with each key. */
-export const scoresOf = (query, keys) =>
-  keys.map((key) => query[0] * key[0] + query[1] * key[1] + 0); // a zero is +0, never −0
+export const scoresOf = (query, keys) => keys.map((key) => dot(query, key) + 0); // a zero is +0, never −0
 
 /** Weights that sum to 1. At temperature 0 the first of the best keys has it all. */
 export function weightsOf(scores, temperature) {
@@ -23,5 +22,5 @@ export function weightsOf(scores, temperature) {
 export function lookup(query, keys, values, temperature) {
   const scores = scoresOf(query, keys);
   const weights = weightsOf(scores, temperature);
-  return { scores, weights, answer: weights.reduce((sum, a, j) => sum + a * values[j], 0) };
+  return { scores, weights, answer: dot(weights, values) };
 }

@@ -19,8 +19,11 @@ export function waves(W, start, radius, n, tanh) {
   let gradient = start.map((_, i) => (i === 0 ? 1 : 0));
   const gradients = [length(gradient)];
   for (let t = n; t > 0; t -= 1) {
-    gradient = times(back, gradient.map((g, i) => (tanh ? (1 - states[t][i] ** 2) * g : g)));
+    gradient = times(
+      back,
+      gradient.map((g, i) => (tanh ? (1 - states[t][i] ** 2) * g : g)),
+    );
     gradients.unshift(length(gradient));
   }
-  return {states: states.map(length), gradients};
+  return { states: states.map(length), gradients };
 }

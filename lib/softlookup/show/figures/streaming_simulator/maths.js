@@ -5,7 +5,7 @@ import { softmax } from "../../kit/maths.js";
 /** The positions in the cache when position i is read: the first `sinks`, and the last `width`. */
 export function cached(i, width, sinks) {
   const positions = [];
-  for (let j = 0; j <= i; j++) if (j < sinks || j > i - width) positions.push(j);
+  for (let j = 0; j <= i; j += 1) if (j < sinks || j > i - width) positions.push(j);
   return positions;
 }
 
@@ -20,12 +20,17 @@ export function step(scores, values, i, width, sinks) {
   const full = softmax(scores[i]);
   const kept = softmax(positions.map((j) => scores[i][j]));
   const weights = full.map(() => 0);
-  positions.forEach((j, k) => { weights[j] = kept[k]; });
-  const out = read(kept, positions.map((j) => values[j]));
+  positions.forEach((j, k) => {
+    weights[j] = kept[k];
+  });
+  const out = read(
+    kept,
+    positions.map((j) => values[j]),
+  );
   const whole = read(full, values.slice(0, i + 1));
   const held = positions.reduce((sum, j) => sum + full[j], 0);
   const error = Math.hypot(...out.map((x, column) => x - whole[column]));
-  return {positions, full, weights, out, lost: 1 - held, error};
+  return { positions, full, weights, out, lost: 1 - held, error };
 }
 
 /** The error at every position. */

@@ -1,8 +1,10 @@
 // TF-IDF in the browser: the arithmetic of softlookup.words.text and softlookup.words.counting.
 // A matrix is a list of rows, one row per document, one column per word.
 
+import { dot, sum } from "../../kit/maths.js";
+
 const WORD = /[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}\p{M}\p{N}_]+)*/gu;
-const LOGARITHMS = {10: Math.log10, 2: Math.log2, e: Math.log};
+const LOGARITHMS = { 10: Math.log10, 2: Math.log2, e: Math.log };
 
 /** The words of a text, in order. */
 export function wordTokens(text, lowercase) {
@@ -71,19 +73,15 @@ export function tfIdf(tf, idf) {
 /** The cosine of two vectors; null where one of them is zero and the cosine is 0/0. */
 export function cosine(x, y) {
   const lengths = norm(x) * norm(y);
-  return lengths > 0 ? sum(x.map((value, j) => value * y[j])) / lengths : null;
-}
-
-export function sum(values) {
-  return values.reduce((total, value) => total + value, 0);
+  return lengths > 0 ? dot(x, y) / lengths : null;
 }
 
 export function norm(values) {
-  return Math.sqrt(sum(values.map((value) => value * value)));
+  return Math.sqrt(dot(values, values));
 }
 
 /** All that the table shows, from the texts and the settings; tfShown has shares in percent. */
-export function analyse(texts, {lowercase, n, tf, idf, base}) {
+export function analyse(texts, { lowercase, n, tf, idf, base }) {
   const documents = texts.map((text) => ngrams(wordTokens(text, lowercase), n));
   const vocabulary = vocabularyOf(documents);
   const counts = countMatrix(documents, vocabulary);
@@ -91,9 +89,17 @@ export function analyse(texts, {lowercase, n, tf, idf, base}) {
   const rarity = inverseDocumentFrequency(frequency, texts.length, idf, base);
   const terms = termFrequency(counts, tf);
   const weights = tfIdf(terms, rarity);
-  return {vocabulary, counts, tf: terms, df: frequency, idf: rarity, weights,
+  return {
+    vocabulary,
+    counts,
+    tf: terms,
+    df: frequency,
+    idf: rarity,
+    weights,
     tfShown: tf === "relative" ? terms.map((row) => row.map((share) => 100 * share)) : terms,
-    settings: {lowercase, n, tf, idf, base}, nDocuments: texts.length};
+    settings: { lowercase, n, tf, idf, base },
+    nDocuments: texts.length,
+  };
 }
 
 /** Digits after the point that show these values: exactly if three do, else four that count. */

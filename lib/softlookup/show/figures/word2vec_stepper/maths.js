@@ -1,8 +1,7 @@
 // What the word2vec stepper computes: one step of skip-gram, in doubles.
 
-import { softmax } from "../../kit/maths.js";
+import { dot, softmax, sum } from "../../kit/maths.js";
 
-export const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
 export const sigmoid = (score) => 1 / (1 + Math.exp(-score));
 
 /** P(r | centre) for every word r: the softmax of u · v_r. */
@@ -11,20 +10,24 @@ export const chances = (centre, U, V) => softmax(V.map((v) => dot(U[centre], v))
 /** The next k draws that are not the true context word, and the place behind them. */
 export function nextNegatives(draws, place, k, context) {
   const found = [];
+  let next = place;
   while (found.length < k) {
-    const word = draws[place % draws.length];
-    place += 1;
+    const word = draws[next % draws.length];
+    next += 1;
     if (word !== context) found.push(word);
   }
-  return { negatives: found, place };
+  return { negatives: found, place: next };
 }
 
 /** The rows that a step reads, each with its chance and its error, chance minus truth.
     Full softmax (no negatives) reads all rows; else the true one and the negatives. */
 export function readRows({ centre, context, negatives }, U, V) {
   if (!negatives) {
-    return chances(centre, U, V)
-      .map((chance, row) => ({ row, chance, error: chance - (row === context ? 1 : 0) }));
+    return chances(centre, U, V).map((chance, row) => ({
+      row,
+      chance,
+      error: chance - (row === context ? 1 : 0),
+    }));
   }
   return [context, ...negatives].map((row, place) => {
     const chance = sigmoid(dot(U[centre], V[row]));
@@ -38,18 +41,20 @@ export function lossOf(pair, U, V) {
   const scores = V.map((v) => dot(U[pair.centre], v));
   if (!pair.negatives) {
     const largest = Math.max(...scores);
-    const total = scores.reduce((sum, score) => sum + Math.exp(score - largest), 0);
+    const total = sum(scores.map((score) => Math.exp(score - largest)));
     return largest + Math.log(total) - scores[pair.context];
   }
-  return pair.negatives.reduce((sum, row) => sum + softplus(scores[row]),
-    softplus(-scores[pair.context]));
+  return sum([
+    softplus(-scores[pair.context]),
+    ...pair.negatives.map((row) => softplus(scores[row])),
+  ]);
 }
 
 /** One step downhill: u loses rate · Σ error · v, each v that was read loses rate · error · u. */
 export function step(pair, U, V, rate) {
   const read = readRows(pair, U, V);
   const u = U[pair.centre];
-  const pull = u.map((_, c) => read.reduce((sum, { row, error }) => sum + error * V[row][c], 0));
+  const pull = u.map((_, c) => sum(read.map(({ row, error }) => error * V[row][c])));
   const newU = U.map((vector) => [...vector]);
   const newV = V.map((vector) => [...vector]);
   newU[pair.centre] = u.map((value, c) => value - rate * pull[c]);
@@ -61,6 +66,5 @@ export function step(pair, U, V, rate) {
 
 /** The mean of −log P(context | centre) over pairs. */
 export function meanLoss(pairs, U, V) {
-  return pairs.reduce((sum, [centre, context]) => sum + lossOf({ centre, context }, U, V), 0)
-    / pairs.length;
+  return sum(pairs.map(([centre, context]) => lossOf({ centre, context }, U, V))) / pairs.length;
 }
