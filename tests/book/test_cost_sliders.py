@@ -73,7 +73,7 @@ def assert_shows(page, n, d):
         else:
             assert part.startswith(f"1/{1 / ratio:,.0f} of")
     values = page.locator("input").evaluate_all("(all) => all.map((i) => i.ariaValueText)")
-    assert values == page.locator(".cs-number").all_inner_texts() == [f"{n:,}", f"{d:,}"]
+    assert values == page.locator(".sl-number").all_inner_texts() == [f"{n:,}", f"{d:,}"]
     assert f"takes {n:,}, each waiting" in page.inner_text(".cs-kept")
 
 

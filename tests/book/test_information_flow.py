@@ -78,7 +78,7 @@ def assert_shows(page, frame):
         else:
             name = f"“{TARGET[k - 1]}”" if k else "the start"
             assert said.endswith(f"it reads mostly {name}, {OWN[t, k]:.2f}.")
-    assert page.inner_text(".if-number") == f"{frame + 1} of {FRAMES}"
+    assert page.inner_text(".sl-number") == f"{frame + 1} of {FRAMES}"
     assert page.get_by_role("button", name="Back").is_disabled() == (frame == 0)
     assert page.get_by_role("button", name="Next").is_disabled() == (frame == FRAMES - 1)
     done = page.locator(".if-dot:not(.if-empty)").count()

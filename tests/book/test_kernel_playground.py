@@ -245,7 +245,7 @@ def test_the_bandwidth_slider(open_figure, exponent):
     slider.fill(str(exponent))
     width = float(f"{10**exponent:.3g}")
     assert number(slider.get_attribute("aria-valuetext")) == width
-    assert page.locator(".kp-number").first.inner_text() == f"Bandwidth b: {width:g}"
+    assert page.locator(".sl-number").first.inner_text() == f"Bandwidth b: {width:g}"
     assert_shows(page, width=width)
     page.get_by_role("radio", name="cosine").check()
     assert page.get_by_role("slider", name=f"Temperature τ: {width:g}").count() == 1

@@ -170,8 +170,8 @@ def test_sliders_change_the_chances_and_begin_anew(open_figure):
     page.locator('input[name="replaced"]').fill("75")  # no room: less is hidden
     assert [row[3] for row in counts(page)] == ["60.0%", "10.0%", "30.0%", "0.0%"]
     assert page.locator('input[name="hidden"]').input_value() == "25"
-    values = page.locator(".mp-slider").evaluate_all("(all) => all.map((i) => i.ariaValueText)")
-    assert values == page.locator(".mp-number").all_inner_texts() == ["40%", "25%", "75%"]
+    values = page.locator(".sl-slider").evaluate_all("(all) => all.map((i) => i.ariaValueText)")
+    assert values == page.locator(".sl-number").all_inner_texts() == ["40%", "25%", "75%"]
     page.locator('input[name="share"]').fill("0")
     assert page.inner_text(".mp-live").startswith("No word was chosen")
 
@@ -233,7 +233,7 @@ def test_the_keyboard_does_it_all(open_figure):
     page.keyboard.press("ArrowLeft")
     page.locator('input[name="share"]').focus()
     page.keyboard.press("ArrowRight")
-    assert page.locator(".mp-number").first.inner_text() == "16%"
+    assert page.locator(".sl-number").first.inner_text() == "16%"
 
 
 def test_two_on_one_page_do_not_meddle(open_figures):

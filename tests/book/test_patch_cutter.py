@@ -54,7 +54,7 @@ def test_sides_are_the_common_divisors_and_places_count_along_the_rows(maths):
 
 def move(page, which: int, value: int) -> None:
     """Move a slider as a reader does."""
-    page.locator(".pt-slider").nth(which).evaluate(
+    page.locator(".sl-slider").nth(which).evaluate(
         "(one, v) => { one.value = v; one.dispatchEvent(new Event('input', {bubbles: true})); }",
         value,
     )
@@ -103,7 +103,7 @@ def test_the_strip_shows_the_pixels_of_the_patch(open_figure, channels):
 def test_the_picture_shows_the_whole_image_when_it_is_one_patch(open_figure):
     page = open_figure(PatchCutter(torch.full((3, 8, 8), 0.2), 8))
     assert page.inner_text(".pt-sums").startswith("1 token = 1 × 1 patches")
-    assert page.locator(".pt-slider").nth(1).is_disabled()
+    assert page.locator(".sl-slider").nth(1).is_disabled()
     middle = page.locator("canvas.pt-picture").evaluate(
         "(c) => [...c.getContext('2d').getImageData(c.width / 2, c.height / 2, 1, 1).data]"
     )
@@ -112,7 +112,7 @@ def test_the_picture_shows_the_whole_image_when_it_is_one_patch(open_figure):
 
 def test_it_works_by_keyboard_and_keeps_its_place(open_figure):
     page = open_figure()
-    page.locator(".pt-slider").first.focus()
+    page.locator(".sl-slider").first.focus()
     page.keyboard.press("ArrowLeft")
     assert page.inner_text(".pt-sums").startswith("24 tokens")
     page.keyboard.press("Tab")

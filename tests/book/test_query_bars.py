@@ -72,7 +72,7 @@ def test_the_keyboard_moves_a_slider(open_figure):
         if slider.evaluate("(node) => node === document.activeElement"):
             break
     page.keyboard.press("ArrowLeft")
-    page.wait_for_function("document.querySelector('.qb-number').textContent === '1.9'")
+    page.wait_for_function("document.querySelector('.sl-number').textContent === '1.9'")
     assert_shows(page, [1.9, 0.2])
 
 

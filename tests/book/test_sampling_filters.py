@@ -147,8 +147,8 @@ def test_every_slider(open_figure, temperature, k, p, least):
     assert_shows(page, **setting)
     words = [f"{temperature:.2f}", *("off" if value is None else str(value) if name == "k"
              else f"{value:.2f}" for name, value in list(setting.items())[1:])]  # fmt: skip
-    assert page.locator(".sf-number").all_inner_texts() == words
-    values = page.locator(".sf-slider").evaluate_all("(all) => all.map((i) => i.ariaValueText)")
+    assert page.locator(".sl-number").all_inner_texts() == words
+    values = page.locator(".sl-slider").evaluate_all("(all) => all.map((i) => i.ariaValueText)")
     assert values == words
     page.locator('label.sl-choice:has(input[name="prompt"])').nth(1).click()
     assert_shows(page, 1, **setting)
@@ -203,7 +203,7 @@ def test_accessible_and_within_the_page(open_figure, style, width):
     page.locator(".sf-draw").click()
     assert axe_faults(page) == []
     assert scroll_faults(page) == []
-    assert target_faults(page, "button, .sl-choice, .sf-slider") == []
+    assert target_faults(page, "button, .sl-choice, .sl-slider") == []
 
 
 def test_it_holds_still_when_asked_to(open_figure):

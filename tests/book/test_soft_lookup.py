@@ -243,11 +243,11 @@ def test_arrow_keys_move_query_and_keys(open_figure):
 )
 def test_from_hard_to_soft(open_figure, button, place, said):
     page = open_figure()
-    page.locator(".so-slider").fill("30")
+    page.locator(".sl-slider").fill("30")
     assert_shows(page, place=30)
     page.get_by_role("button", name=button).click()
     assert assert_shows(page, place=place) == said
-    assert page.locator(".so-slider").input_value() == str(place)
+    assert page.locator(".sl-slider").input_value() == str(place)
     pressed = page.locator('.sl-button[aria-pressed="true"]')
     assert pressed.all_inner_texts() == [button]
 
@@ -255,7 +255,7 @@ def test_from_hard_to_soft(open_figure, button, place, said):
 def test_a_hard_lookup_jumps_and_a_soft_one_does_not(open_figure):
     page = open_figure(SoftLookup(tensor([1.0, 1.2])))  # cat 1, dog 1, car 0.96
     for place, most in (0, 2.0), (50, 0.4):
-        page.locator(".so-slider").fill(str(place))
+        page.locator(".sl-slider").fill(str(place))
         said = [assert_shows(page, (1.0, 1.2), place=place)]
         handle(page, "kitten").focus()
         page.keyboard.press("ArrowUp")
@@ -277,14 +277,14 @@ def test_the_shade_is_the_answer_at_each_place(open_figure):
     shade = """(node, [column, row]) =>
         node.getContext("2d").getImageData(column, row, 1, 1).data[3]"""
     for place in (0, 50, 100):
-        page.locator(".so-slider").fill(str(place))
+        page.locator(".sl-slider").fill(str(place))
         for column, row in ((0, 0), (240, 80), (249, 174), (60, 140), (20, 60)):
             query = (X[0] + (column + 0.5) / 50, Y[1] - (row + 0.5) / 50)
             answer = by_library(query, KEYS, VALUES, temperature(place))[2]
             found = page.locator(".so-shade").evaluate(shade, [column, row])
             assert found == pytest.approx(255 * (0.03 + 0.042 * answer), abs=1), (place, query)
     before = page.locator(".so-shade").evaluate(shade, [60, 140])
-    page.locator(".so-slider").fill("50")
+    page.locator(".sl-slider").fill("50")
     handle(page, "car").focus()
     page.keyboard.press("Shift+ArrowDown")  # a key moves, so must the shade
     query = (X[0] + 60.5 / 50, Y[1] - 140.5 / 50)
@@ -333,7 +333,7 @@ def test_several_on_one_page_keep_apart(open_figure):
     page = open_figure(SoftLookup(), SoftLookup(words=words, name="fig-other"), SoftLookup())
     handle(page, "kitten", 1).focus()
     page.keyboard.press("ArrowLeft")
-    page.locator(".so-slider").nth(2).fill("0")
+    page.locator(".sl-slider").nth(2).fill("0")
     assert_shows(page, QUERY)
     assert_shows(page, (2.9, 1.0), nth=1)
     assert_shows(page, QUERY, place=0, nth=2)

@@ -113,5 +113,5 @@ def test_sliders_by_keyboard(open_sliders):
     page = open_sliders()
     page.locator('input[name="radius"]').focus()
     page.keyboard.press("ArrowRight")
-    assert page.locator(".sc-number").first.inner_text() == "1.01"
+    assert page.locator(".sl-number").first.inner_text() == "1.01"
     assert_shows(page, ROTATION, 1.01, 50, False)

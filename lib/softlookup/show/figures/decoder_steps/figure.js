@@ -127,7 +127,7 @@ class Steps {
       min: -this.bound,
       max: this.bound,
       step: 0.1,
-      class: "ds-slider",
+      class: "sl-slider",
       "aria-label": `Score of ${quoted(word)}`,
       oninput: () => this.overwrite(j, score.valueAsNumber),
     });
