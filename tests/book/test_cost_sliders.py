@@ -4,8 +4,6 @@ import itertools
 
 import pytest
 import torch
-from conftest import in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import (
     attention_multiplications,
@@ -127,16 +125,3 @@ def test_the_keyboard_moves_a_slider(open_figure):
     assert_shows(page, 512, 512)
     page.keyboard.press("End")
     assert_shows(page, 16384, 512)
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width)
-    assert axe_faults(page) == []
-    assert scroll_faults(page) == []
-    assert target_faults(page, "input") == []
-
-
-def test_it_holds_still_when_asked_to(open_figure):
-    fill = open_figure(reduced_motion="reduce").locator(".cs-fill").first
-    assert fill.evaluate("(node) => getComputedStyle(node).transitionDuration") == "0s"

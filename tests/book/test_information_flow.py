@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from conftest import in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
 
 from softlookup.masks import causal_mask
 from softlookup.ops import masked_softmax
@@ -132,12 +130,3 @@ def test_a_press_stops_the_playing(open_figure, name):
     page.clock.run_for(10_000)
     assert_shows(page, 1 if name == "Pause" else 2)
     assert page.get_by_role("button", name="Play").count() == 1
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width)
-    page.locator('input[name="frame"]').fill(str(FRAMES))
-    assert axe_faults(page) == []
-    assert scroll_faults(page) == []
-    assert target_faults(page, "button, input") == []

@@ -4,8 +4,6 @@ import json
 
 import pytest
 import torch
-from conftest import in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
 
 from softlookup.language_models import mask_tokens, next_token_pairs
 from softlookup.masks import causal_mask
@@ -234,26 +232,6 @@ def test_the_keyboard_does_it_all(open_figure):
     page.locator('input[name="share"]').focus()
     page.keyboard.press("ArrowRight")
     assert page.locator(".sl-number").first.inner_text() == "16%"
-
-
-def test_two_on_one_page_do_not_meddle(open_figures):
-    figures = [MaskPlayer(TEXT, OTHERS, name=name) for name in ("fig-one", "fig-two")]
-    page = open_figures(*figures, ready="#fig-two .mp-card")
-    page.locator('#fig-two input[name="task"]').nth(1).check(force=True)
-    assert page.locator("#fig-two .mp-shifts").is_visible()
-    assert page.locator("#fig-one .mp-gaps").is_visible()
-    checked = 'input[name="task"]:checked'
-    assert page.locator(f"#fig-one {checked}").get_attribute("value") == "gaps"
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width, shares={"share": 0.6, "hidden": 0.4})
-    for task in ("fill the gaps", "say the next"):
-        choose(page, "task", task)
-        assert axe_faults(page) == []
-        assert scroll_faults(page) == []
-        assert target_faults(page, "button, .sl-choice") == []
 
 
 def test_the_html_is_small():

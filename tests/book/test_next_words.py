@@ -4,8 +4,6 @@ import json
 
 import pytest
 import torch
-from conftest import in_each_look
-from site_checks import axe_faults, scroll_faults
 
 from softlookup.language_models import FeedForwardLM, RecurrentLM, known_words, train_lm
 from softlookup.show.figures.next_words import NextWords, counting_models
@@ -169,13 +167,6 @@ def test_the_keyboard_draws(open_figure):
     page.locator(".nw-draw").focus()
     page.keyboard.press("Enter")
     assert "drew" in page.locator(".sl-live").inner_text()
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width)
-    assert axe_faults(page) == []
-    assert scroll_faults(page) == []
 
 
 def test_bad_input_is_refused(networks):

@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from conftest import in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention_weights
 from softlookup.show import QueryBars
@@ -74,11 +72,3 @@ def test_the_keyboard_moves_a_slider(open_figure):
     page.keyboard.press("ArrowLeft")
     page.wait_for_function("document.querySelector('.sl-number').textContent === '1.9'")
     assert_shows(page, [1.9, 0.2])
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width)
-    assert axe_faults(page) == []
-    assert scroll_faults(page) == []
-    assert target_faults(page, "input") == []

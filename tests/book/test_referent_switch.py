@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from conftest import in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention_weights
 from softlookup.masks import causal_mask
@@ -256,21 +254,3 @@ def test_the_keyboard_does_it_all(open_figure):
     page.locator(".rs-word").nth(6).focus()
     page.keyboard.press("Enter")
     assert_shows(page, "wide", "causal", reader=6, before="tired")
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width)
-    choose(page, "ending", "wide")
-    choose(page, "answer", "the cat")
-    choose(page, "mask", "only what came before")
-    assert axe_faults(page) == []
-    assert scroll_faults(page) == []
-    assert target_faults(page, ".sl-choice, .rs-word") == []
-
-
-def test_it_holds_still_when_asked_to(open_figure):
-    page = open_figure(reduced_motion="reduce")
-    choose(page, "answer", "the cat")
-    fill = page.locator(".rs-fill").first
-    assert fill.evaluate("(node) => getComputedStyle(node).transitionDuration") == "0s"

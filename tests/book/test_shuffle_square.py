@@ -4,8 +4,6 @@ import itertools
 
 import pytest
 import torch
-from conftest import in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention, attention_weights
 from softlookup.masks import causal_mask
@@ -240,26 +238,6 @@ def test_a_difference_too_small_to_print_still_breaks_the_square(open_figures):
     assert number(shown.replace("−", "-")) == pytest.approx(1e-5 * gap, 0.05)
     assert page.inner_text(".sq-sign") == "≠"
     assert page.locator("td.sq-out.sq-off").count() == 0
-
-
-def test_two_figures_on_one_page_do_not_mix(open_figures):
-    figures = [
-        ShuffleSquare(WORDS, X, W_Q, W_K, W_V, name=f"fig-limits-{name}") for name in ("a", "b")
-    ]
-    page = open_figures(*figures, ready=".sq-square")
-    second = page.locator(".sq-square").nth(1)
-    second.locator('input[name="mask"]').nth(1).check(force=True)
-    assert page.locator(".sq-sign").all_inner_texts() == ["=", "≠"]
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width)
-    choose(page, "mask", "only what came before")
-    choose(page, "code", "added")
-    assert axe_faults(page) == []
-    assert scroll_faults(page) == []
-    assert target_faults(page, ".sl-choice, .sq-move, .sl-button") == []
 
 
 def test_five_words_fit_a_phone_without_scrolling_their_tables(open_figures):

@@ -6,8 +6,7 @@ import re
 
 import pytest
 import torch
-from conftest import drag_by_finger, in_each_look, target_faults
-from site_checks import axe_faults, focus_faults, scroll_faults
+from conftest import drag_by_finger
 
 from softlookup.attention import attention, attention_scores, hard_lookup, soft_lookup
 from softlookup.ops import softmax
@@ -293,18 +292,6 @@ def test_the_shade_is_the_answer_at_each_place(open_figure):
     assert found == pytest.approx(255 * (0.03 + 0.042 * answer), abs=1) != before
 
 
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width, reduced_motion="reduce")
-    for name in ("Hard: one key", "All alike", "Softmax"):
-        page.get_by_role("button", name=name).click()
-        assert axe_faults(page) == []
-        assert scroll_faults(page) == []
-    assert not [fault for fault in focus_faults(page, stops=8) if "sl-handle" in fault]
-    assert target_faults(page, "button, input, .sl-reach") == []
-    assert page.evaluate("document.getAnimations().length") == 0
-
-
 @pytest.mark.parametrize("corner", [(X[0], Y[0]), (X[0], Y[1]), (X[1], Y[0]), (X[1], Y[1])])
 def test_no_word_leaves_the_picture(open_figure, corner):
     page = open_figure(SoftLookup(tensor(corner), tensor([corner, (0.4, 0.5), (1.5, Y[0])])))
@@ -316,32 +303,6 @@ def test_no_word_leaves_the_picture(open_figure, corner):
                  || one.top < box.top || one.bottom > box.bottom).length; }"""
     )
     assert outside == 0
-
-
-def test_screen_readers_hear_the_results_and_shortcuts_stay_away(open_figure):
-    page = open_figure()
-    assert page.locator('.so-live[aria-live="polite"]').count() == 1
-    beam = page.locator(".so-beam").get_attribute("aria-label")
-    assert beam.endswith("it balances at 7.9.")
-    controls = page.locator('input, [role="slider"]')
-    shortcuts = controls.evaluate_all("(all) => all.map((one) => one.dataset.lmSuppressShortcuts)")
-    assert shortcuts == ["true"] * 5
-
-
-def test_several_on_one_page_keep_apart(open_figure):
-    words = ["<b>cat</b>", "dog", "car"]
-    page = open_figure(SoftLookup(), SoftLookup(words=words, name="fig-other"), SoftLookup())
-    handle(page, "kitten", 1).focus()
-    page.keyboard.press("ArrowLeft")
-    page.locator(".sl-slider").nth(2).fill("0")
-    assert_shows(page, QUERY)
-    assert_shows(page, (2.9, 1.0), nth=1)
-    assert_shows(page, QUERY, place=0, nth=2)
-    assert page.locator(".so-word", has_text="<b>cat</b>").count() == 1
-
-
-def test_it_is_small():
-    assert len(SoftLookup().html().encode()) < 40_000
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ import re
 
 import pytest
 import torch
-from conftest import LIGHT, in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
+from conftest import LIGHT
 
 from softlookup.attention import attention, attention_weights
 from softlookup.attention.efficient import stream_attention, streaming_mask
@@ -167,28 +166,3 @@ def test_the_keyboard_moves_the_sliders(open_figure, head):
     page.locator('input[name="i"]').focus()
     page.keyboard.press("Home")
     assert_shows(page, head, 0, 4, 1)
-
-
-def test_two_of_them_on_one_page_do_not_disturb_each_other(open_figures, head):
-    figures = [StreamingSimulator(list(TEXT), *head, width=w, name=f"fig-{w}") for w in (2, 5)]
-    page = open_figures(*figures, ready=".st-form")
-    page.locator('#fig-5 input[name="sinks"]').fill("2")
-    caches = page.locator(".st-mean").all_inner_texts()
-    assert ["at most 2 keys" in caches[0], "at most 7 keys" in caches[1]] == [True, True]
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figures, head, style, width):
-    figure = StreamingSimulator(list(TEXT), *head, width=4, n_sinks=1)
-    page = open_figures(figure, ready=".st-form", style=style, width=width)
-    assert axe_faults(page) == []
-    assert scroll_faults(page) == []
-    assert target_faults(page, "input, button") == []
-    assert len(figure.html()) < 200_000
-
-
-def test_it_holds_still_when_asked_to(open_figures, head):
-    figure = StreamingSimulator(list(TEXT), *head, width=4)
-    page = open_figures(figure, ready=".st-form", reduced_motion="reduce")
-    bar = page.locator(".st-weight").first
-    assert bar.evaluate("(node) => getComputedStyle(node).transitionDuration") == "0s"
