@@ -7,8 +7,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from softlookup.attention import MultiHeadAttention
-from softlookup.checks import require, require_float, require_int, require_mask
+from softlookup.checks import require, require_int, require_mask
 from softlookup.show.interactive import Interactive
+from softlookup.show.numbers import plain, require_range
 
 _MOST_HEADS, _MOST_WORDS, _MOST_NUMBERS, _LARGEST = 8, 12, 12_000, 1000
 _ALT = (
@@ -88,7 +89,7 @@ class HeadMixer(Interactive):
         data = {
             "model": _model(layer, readout),
             "texts": [list(words) for words in texts],
-            "x": _numbers(x),
+            "x": plain(x),
             "targets": targets.tolist(),
             "questions": list(questions),
             "answers": list(answers),
@@ -109,30 +110,26 @@ def _model(layer: MultiHeadAttention, readout: nn.Linear) -> dict:
     """The weights as the formulas have them, a block per head; biases that are not there are 0."""
     inner = {"Q": layer.W_Q, "K": layer.W_K, "V": layer.W_V}
     blocks = {
-        f"W_{letter}": _numbers(w.weight.unflatten(0, (layer.n_heads, -1)).mT)
+        f"W_{letter}": plain(w.weight.unflatten(0, (layer.n_heads, -1)).mT)
         for letter, w in inner.items()
     }
     biases = {
-        f"b_{letter}": _numbers(_bias(w).unflatten(0, (layer.n_heads, -1)))
+        f"b_{letter}": plain(_bias(w).unflatten(0, (layer.n_heads, -1)))
         for letter, w in inner.items()
     }
-    W_O = _numbers(layer.W_O.weight.mT.unflatten(0, (layer.n_heads, -1)))
-    out = {"W_O": W_O, "b_O": _numbers(_bias(layer.W_O))}
+    W_O = plain(layer.W_O.weight.mT.unflatten(0, (layer.n_heads, -1)))
+    out = {"W_O": W_O, "b_O": plain(_bias(layer.W_O))}
     return {
         **blocks,
         **biases,
         **out,
-        "R": _numbers(readout.weight.mT),
-        "b": _numbers(_bias(readout)),
+        "R": plain(readout.weight.mT),
+        "b": plain(_bias(readout)),
     }
 
 
 def _bias(linear: nn.Linear) -> Tensor:
     return linear.weight.new_zeros(len(linear.weight)) if linear.bias is None else linear.bias
-
-
-def _numbers(tensor: Tensor) -> list:
-    return tensor.detach().double().tolist()
 
 
 def _require_layer(layer: MultiHeadAttention, readout: nn.Linear, n_scores: int) -> None:
@@ -145,7 +142,7 @@ def _require_layer(layer: MultiHeadAttention, readout: nn.Linear, n_scores: int)
     rule = "the readout must lead from d_model to one score per question and answer"
     require(wanted == found, rule, wanted=wanted, readout=found)
     for name, parameter in [*layer.named_parameters(), *readout.named_parameters()]:
-        _require_range(name, parameter)
+        require_range(_LARGEST, **{name: parameter})
 
 
 def _require_texts(texts: Sequence[Sequence[str]], x: Tensor, layer: MultiHeadAttention) -> None:
@@ -158,7 +155,7 @@ def _require_texts(texts: Sequence[Sequence[str]], x: Tensor, layer: MultiHeadAt
     require(x.shape == shape, f"x must have the shape {shape}", x=x)
     rule = f"the page can hold {_MOST_NUMBERS} numbers of x"
     require(x.numel() <= _MOST_NUMBERS, rule, numbers=x.numel())
-    _require_range("x", x)
+    require_range(_LARGEST, x=x)
 
 
 def _require_answers(
@@ -188,10 +185,3 @@ def _require_rest(
     require_int(1, n_shown=n_shown, d_model=d_model)
     rule = "n_shown must be at most 6, and at most the number of texts"
     require(n_shown <= min(6, n_texts), rule, n_shown=n_shown, n_texts=n_texts)
-
-
-def _require_range(name: str, numbers: Tensor) -> None:
-    require_float(**{name: numbers})
-    largest = numbers.detach().abs().max().item()  # NaN is not at most anything
-    rule = f"{name} must hold numbers from {-_LARGEST} to {_LARGEST}"
-    require(largest <= _LARGEST, rule, largest=largest)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from softlookup.checks import require, require_float
 from softlookup.show.interactive import Interactive
+from softlookup.show.numbers import plain
 
 _MOST, _LAYERS, _ROUNDING = 7, 4, 1e-4
 _ALT = (
@@ -73,7 +74,7 @@ class InformationFlow(Interactive):
             _require_distributions(what, weights)
         later = own.detach().triu(1).abs().max().item()
         require(later == 0, "own must be 0 for what comes later", largest=later)
-        data = {what: weights.detach().double().tolist() for what, weights in given.items()}
+        data = {what: plain(weights) for what, weights in given.items()}
         super().__init__(
             name=name,
             data={"source": list(source), "target": list(target), **data},

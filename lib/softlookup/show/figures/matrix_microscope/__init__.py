@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_float, require_int
+from softlookup.checks import require, require_int
 from softlookup.show.figures.matrix_microscope.live import LARGEST, live_view
 from softlookup.show.interactive import Interactive
+from softlookup.show.numbers import plain, require_range
 
 _FEWEST, _MOST = 3, 8  # with two tokens, d_k × d_k scores would look like n × n ones
 _ALT = (
@@ -83,7 +84,7 @@ class MatrixMicroscope(Interactive):
         start = {"scale": scale, "causal": causal, "window": window is not None, "width": width}
         start |= {"same": same, "query": query, "key": key}
         matrices = {"x": x, "W_Q": W_Q, "W_K": W_K, "W_V": W_V}
-        matrices = {name: matrix.detach().double().tolist() for name, matrix in matrices.items()}
+        matrices = {name: plain(matrix) for name, matrix in matrices.items()}
         self.start = {"tokens": tokens, **matrices, "start": start}
         super().__init__(
             name=name,
@@ -108,10 +109,7 @@ def _require_matrices(n: int, **matrices: Tensor) -> None:
         rows = n if name == "x" else 2
         words = "one row of 2 numbers per token" if name == "x" else "2 rows of 2 numbers"
         require(matrix.shape == (rows, 2), f"{name} must have {words}", **{name: matrix}, n=n)
-        require_float(**{name: matrix})
-        largest = matrix.detach().abs().max().item()  # NaN is not at most anything
-        rule = f"{name} must hold numbers from {-LARGEST} to {LARGEST}"
-        require(largest <= LARGEST, rule, largest=largest)
+        require_range(LARGEST, **{name: matrix})
 
 
 def _require_positions(n: int, **positions: int) -> None:

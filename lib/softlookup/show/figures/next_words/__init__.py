@@ -7,6 +7,7 @@ from torch import nn
 from softlookup.checks import require
 from softlookup.language_models import FeedForwardLM, KneserNey, NGramModel, RecurrentLM
 from softlookup.show.interactive import Interactive
+from softlookup.show.numbers import plain
 
 _MOST_WORDS, _MOST_TEXTS, _LONGEST = 60, 400, 30
 _DISCOUNT = 0.75
@@ -93,7 +94,7 @@ class NextWords(Interactive):
 
 
 def _weights(network: nn.Module) -> dict[str, list]:
-    return {key: part.detach().double().tolist() for key, part in network.named_parameters()}
+    return {key: plain(part) for key, part in network.named_parameters()}
 
 
 def counting_models(texts: Sequence[Sequence[str]]) -> dict[str, NGramModel]:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_float
+from softlookup.checks import require
 from softlookup.show.interactive import Interactive
+from softlookup.show.numbers import plain, require_range
 
 _FEWEST, _MOST, _LARGEST = 2, 12, 10
 _LARGEST_QUERY = 4
@@ -61,7 +62,7 @@ class QueryBars(Interactive):
         _require_numbers(len(words), keys, query)
         data = {"words": list(words), "names": list(names), "reader": reader}
         for what, numbers in {"keys": keys, "query": query}.items():
-            data[what] = numbers.detach().double().tolist()
+            data[what] = plain(numbers)
         super().__init__(
             name=name,
             data=data,
@@ -84,8 +85,5 @@ def _require_words(words: Sequence[str], names: Sequence[str], reader: str) -> N
 def _require_numbers(n: int, keys: Tensor, query: Tensor) -> None:
     require(keys.shape == (n, 2), "keys must have one row of 2 numbers per word", keys=keys, n=n)
     require(query.shape == (2,), "query must have 2 numbers", query=query)
-    require_float(keys=keys, query=query)
-    for name, numbers, most in ("keys", keys, _LARGEST), ("query", query, _LARGEST_QUERY):
-        largest = numbers.detach().abs().max().item()  # NaN is not at most anything
-        require(largest <= most, f"{name} must hold numbers from {-most} to {most}",
-                largest=largest)  # fmt: skip
+    require_range(_LARGEST, keys=keys)
+    require_range(_LARGEST_QUERY, query=query)

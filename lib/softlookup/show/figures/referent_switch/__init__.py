@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_float, require_int
+from softlookup.checks import require, require_int
 from softlookup.show.interactive import Interactive
+from softlookup.show.numbers import plain, require_range
 
 _MOST_WORDS, _LARGEST = 15, 50
 _ALT = (
@@ -68,10 +69,10 @@ class ReferentSwitch(Interactive):
         _require_places(len(words), pronoun, referents)
         data = {
             "words": list(words),
-            "x": _numbers(x),
-            "endings": [{"word": word, "x": _numbers(row)} for word, row in endings.items()],
+            "x": plain(x),
+            "endings": [{"word": word, "x": plain(row)} for word, row in endings.items()],
             "steps": [
-                dict(zip(("W_Q", "W_K", "W_V"), map(_numbers, step), strict=True)) for step in steps
+                dict(zip(("W_Q", "W_K", "W_V"), map(plain, step), strict=True)) for step in steps
             ],
             "pronoun": pronoun,
             "referents": list(referents),
@@ -82,10 +83,6 @@ class ReferentSwitch(Interactive):
             alt=alt,
             caption=caption,
         )
-
-
-def _numbers(tensor: Tensor) -> list:
-    return tensor.detach().double().tolist()
 
 
 def _require_words(words: Sequence[str], endings: Mapping[str, Tensor]) -> None:
@@ -103,7 +100,7 @@ def _require_vectors(n: int, x: Tensor, endings: Mapping[str, Tensor]) -> None:
         rule = "each ending must have a vector as long as a row of x"
         require(row.shape == x.shape[1:], rule, **{word: row}, x=x)
     for name, numbers in {"x": x, **endings}.items():
-        _require_range(name, numbers)
+        require_range(_LARGEST, **{name: numbers})
 
 
 def _require_steps(d: int, steps: Sequence[Step]) -> None:
@@ -116,14 +113,7 @@ def _require_steps(d: int, steps: Sequence[Step]) -> None:
         rule = f"W_V of step {k} must have the shape ({d}, {d}): what is read is added to x"
         require(W_V.shape == (d, d), rule, W_V=W_V)
         for name, matrix in {"W_Q": W_Q, "W_K": W_K, "W_V": W_V}.items():
-            _require_range(f"{name} of step {k}", matrix)
-
-
-def _require_range(name: str, numbers: Tensor) -> None:
-    require_float(**{name: numbers})
-    largest = numbers.detach().abs().max().item()  # NaN is not at most anything
-    rule = f"{name} must hold numbers from {-_LARGEST} to {_LARGEST}"
-    require(largest <= _LARGEST, rule, largest=largest)
+            require_range(_LARGEST, **{f"{name} of step {k}": matrix})
 
 
 def _require_places(n: int, pronoun: int, referents: Sequence[int]) -> None:

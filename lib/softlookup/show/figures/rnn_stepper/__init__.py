@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_float
+from softlookup.checks import require
 from softlookup.show.interactive import Interactive
+from softlookup.show.numbers import plain, require_range
 
 _LARGEST, _MOST_UNITS = 50, 4
 _PARTS = ("fromState", "fromInput", "a", "after", "products", "y")
@@ -63,11 +64,8 @@ class RnnStepper(Interactive):
         given = {"x": x, "hidden": hidden, "W_hh": W_hh, "W_xh": W_xh, "b": b, "W_hy": W_hy}
         _require_shapes(given)
         for what, numbers in given.items():
-            require_float(**{what: numbers})
-            largest = numbers.detach().abs().max().item()  # NaN is not at most anything
-            rule = f"{what} must hold numbers from {-_LARGEST} to {_LARGEST}"
-            require(largest <= _LARGEST, rule, largest=largest)
-        data = {what: numbers.detach().double().tolist() for what, numbers in given.items()}
+            require_range(_LARGEST, **{what: numbers})
+        data = {what: plain(numbers) for what, numbers in given.items()}
         data["printed"] = None if printed is None else _checked(printed, len(b))
         super().__init__(
             name=name,

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_float
+from softlookup.checks import require
 from softlookup.show.interactive import Interactive
+from softlookup.show.numbers import plain, require_range
 
 _FEWEST, _MOST, _WIDEST, _LARGEST = 3, 5, 2, 50
 _ALT = (
@@ -75,11 +76,11 @@ class ShuffleSquare(Interactive):
         maps = {"Q": W_Q, "K": W_K, "V": W_V}
         data = {
             "words": list(words),
-            "parts": {part: _numbers(x @ W) for part, W in maps.items()},
+            "parts": {part: plain(x @ W) for part, W in maps.items()},
             # (x + p) W = x W + p W: the code can be added to queries, keys and values alike
             "codes": None
             if positions is None
-            else {part: _numbers(positions @ W) for part, W in maps.items()},
+            else {part: plain(positions @ W) for part, W in maps.items()},
             "order": order,
             "seed": 12,
         }
@@ -89,10 +90,6 @@ class ShuffleSquare(Interactive):
             alt=alt,
             caption=caption,
         )
-
-
-def _numbers(tensor: Tensor) -> list:
-    return tensor.detach().double().tolist()
 
 
 def _require_words(words: Sequence[str]) -> None:
@@ -116,7 +113,4 @@ def _require_shapes(
         require(positions.shape == x.shape, rule, positions=positions, x=x)
         given["positions"] = positions
     for name, numbers in given.items():
-        require_float(**{name: numbers})
-        largest = numbers.detach().abs().max().item()  # NaN is not at most anything
-        rule = f"{name} must hold numbers from {-_LARGEST} to {_LARGEST}"
-        require(largest <= _LARGEST, rule, largest=largest)
+        require_range(_LARGEST, **{name: numbers})

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_float
+from softlookup.checks import require
 from softlookup.show.interactive import Interactive
+from softlookup.show.numbers import plain, require_range
 
 _REACH = 4
 _ALT = (
@@ -52,16 +53,13 @@ class SimilarityPlane(Interactive):
         alt: str = _ALT,
         caption: str = _CAPTION,
     ) -> None:
-        require_float(x=x, y=y)
         for which, vector in {"x": x, "y": y}.items():
             require(vector.shape == (2,), f"{which} must have 2 numbers", **{which: vector})
-            largest = vector.detach().abs().max().item()  # NaN is not at most anything
-            rule = f"{which} must hold numbers from {-_REACH} to {_REACH}"
-            require(largest <= _REACH, rule, largest=largest)
+            require_range(_REACH, **{which: vector})
         two = not isinstance(names, str) and len(names) == 2
         two = two and all(isinstance(word, str) and word.strip() for word in names)
         require(two, "names must be 2 words", names=names)
-        start = [vector.detach().double().tolist() for vector in (x, y)]
+        start = [plain(vector) for vector in (x, y)]
         super().__init__(
             name=name,
             data={"names": list(names), "start": start},

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from softlookup.checks import require, require_float
 from softlookup.show.interactive import Interactive
+from softlookup.show.numbers import plain
 
 _WORDS, _MOST, _LARGEST = ("cat", "dog", "car"), 5, 10
 _QUERY, _KEYS, _VALUES = (3.0, 1.0), ((1.0, 0.0), (0.4, 0.5), (0.0, 0.8)), (9.0, 7.0, 0.0)
@@ -70,7 +71,7 @@ class SoftLookup(Interactive):
                 given[which] = torch.tensor(numbers, dtype=torch.float64)
         _require_words(words, reader)
         _require_numbers(len(words), **given)
-        lists = {which: tensor.detach().double().tolist() for which, tensor in given.items()}
+        lists = {which: plain(tensor) for which, tensor in given.items()}
         texts = {"reader": reader, "quality": "softness", "axes": ["fur", "motion"]}
         super().__init__(
             name=name,

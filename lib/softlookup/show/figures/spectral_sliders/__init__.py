@@ -6,8 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_float
+from softlookup.checks import require
 from softlookup.show.interactive import Interactive
+from softlookup.show.numbers import plain, require_range
 
 _MOST_UNITS, _LARGEST = 8, 50
 _ALT = (
@@ -55,7 +56,7 @@ class SpectralSliders(Interactive):
         require(1 <= len(matrices) <= 3, "matrices must be 1 to 3", matrices=list(matrices))
         small = start.ndim == 1 and 1 <= len(start) <= _MOST_UNITS
         require(small, f"start must be a vector of 1 to {_MOST_UNITS} numbers", start=start)
-        _require_range("start", start)
+        require_range(_LARGEST, start=start)
         require(bool(start.any()), "start must not be zero", start=start.tolist())
         units = [
             {"name": str(key), "W": _of_radius_one(str(key), W, len(start))}
@@ -63,7 +64,7 @@ class SpectralSliders(Interactive):
         ]
         super().__init__(
             name=name,
-            data={"matrices": units, "start": start.detach().double().tolist()},
+            data={"matrices": units, "start": plain(start)},
             alt=alt,
             caption=caption,
         )
@@ -71,15 +72,8 @@ class SpectralSliders(Interactive):
 
 def _of_radius_one(name: str, W: Tensor, d: int) -> list[list[float]]:
     require(W.shape == (d, d), f"{name} must have shape ({d}, {d})", **{name: W})
-    _require_range(name, W)
+    require_range(_LARGEST, **{name: W})
     W = W.detach().double()
     radius = torch.linalg.eigvals(W).abs().max().item()
     require(radius > 1e-6, f"{name} must have a spectral radius above 0", radius=radius)
     return (W / radius).tolist()
-
-
-def _require_range(name: str, numbers: Tensor) -> None:
-    require_float(**{name: numbers})
-    largest = numbers.detach().abs().max().item()  # NaN is not at most anything
-    rule = f"{name} must hold numbers from {-_LARGEST} to {_LARGEST}"
-    require(largest <= _LARGEST, rule, largest=largest)

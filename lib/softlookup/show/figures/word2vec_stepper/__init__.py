@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_float, require_int
+from softlookup.checks import require, require_int
 from softlookup.show.interactive import Interactive
+from softlookup.show.numbers import plain, require_range
 
 _FEWEST, _MOST, _LARGEST = 4, 16, 100
 _MOST_NUMBERS = 10_000
@@ -75,8 +76,8 @@ class Word2VecStepper(Interactive):
         require(0.1 <= rate <= 3, "rate must be from 0.1 to 3", rate=rate)
         data = {
             "words": list(words),
-            "U": centre.detach().double().tolist(),
-            "V": context.detach().double().tolist(),
+            "U": plain(centre),
+            "V": plain(context),
             "pairs": pairs.tolist(),
             "draws": negatives.tolist(),
             "k": n_negatives,
@@ -102,10 +103,7 @@ def _require_words(words: Sequence[str]) -> None:
 def _require_table(name: str, table: Tensor, n: int) -> None:
     rule = f"{name} must have one row of 2 numbers per word"
     require(table.shape == (n, 2), rule, **{name: table}, words=n)
-    require_float(**{name: table})
-    largest = table.detach().abs().max().item()  # NaN is not at most anything
-    rule = f"{name} must hold numbers from -{_LARGEST} to {_LARGEST}"
-    require(largest <= _LARGEST, rule, largest=largest)
+    require_range(_LARGEST, **{name: table})
 
 
 def _require_ids(n: int, pairs: Tensor, negatives: Tensor, start: tuple[int, int]) -> None:
