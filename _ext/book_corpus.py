@@ -18,7 +18,7 @@ from mdit_py_plugins.colon_fence import colon_fence_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.myst_role import myst_role_plugin
 
-import execute
+import registry
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "lib" / "softlookup" / "data" / "book.txt"
@@ -44,11 +44,11 @@ ROLE_TARGET = re.compile(r"\s*<[^<>]*>$")
 def paragraphs(page: Path) -> Iterator[str]:
     """The paragraphs of a page's text, without headings, code, formulas and tables."""
     if page.suffix != ".ipynb":
-        yield from prose(page.read_text(encoding="utf-8"))
+        yield from prose(registry.numbered(page.read_text(encoding="utf-8")))
         return
     for cell in nbformat.read(page, as_version=4).cells:
         if cell.cell_type == "markdown":
-            yield from prose(cell.source)
+            yield from prose(registry.numbered(cell.source))
 
 
 def prose(markdown: str) -> Iterator[str]:
@@ -94,7 +94,7 @@ def whole_sentences(paragraph: str) -> str:
 
 def corpus() -> str:
     """The text of all pages, a paragraph a line, each paragraph once."""
-    lines = dict.fromkeys(line for page in execute.pages() for line in paragraphs(page))
+    lines = dict.fromkeys(line for page in registry.pages() for line in paragraphs(page.path))
     return "".join(f"{line}\n" for line in lines)
 
 

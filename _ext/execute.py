@@ -19,37 +19,19 @@ from pathlib import Path
 
 import nbformat
 import pooch
-import yaml
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
+
+from registry import notebooks
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".jupyter_cache"
 STAGE = ROOT / ".executed"  # nbmake passes over every path that holds "_build"
 
 
-def pages() -> list[Path]:
-    """All pages of the book, the front page first, in the order of its table of contents."""
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-
-    def files(entry):
-        if isinstance(entry, dict):
-            if "file" in entry:
-                yield entry["file"]
-            for value in entry.values():
-                yield from files(value)
-        elif isinstance(entry, list):
-            for value in entry:
-                yield from files(value)
-
-    names = [toc["root"], *files(toc)]
-    paths = (ROOT / f"{name}{suffix}" for name in names for suffix in ("", ".ipynb", ".md"))
-    return [path for path in paths if path.is_file()]
-
-
 def chapters() -> list[Path]:
     """The notebooks of the book."""
-    return [page for page in pages() if page.suffix == ".ipynb"]
+    return [page.path for page in notebooks()]
 
 
 def fingerprint() -> str:

@@ -1,7 +1,8 @@
 """The lecture map: from every slide to the section, the code and the test that settle it.
 
-One source of truth: `chapters/concepts.yml` names the concepts, the chapters' cells carry the ids
-they settle in their metadata. The page is made from both; tests/book/test_map.py keeps them true.
+`chapters/concepts.yml` names the concepts, and the chapters' cells carry in their metadata the ids
+that they settle: a concept belongs to the chapter whose cell carries it. The page is made from
+both; tests/book/test_map.py keeps them true.
 """
 
 import json
@@ -16,30 +17,9 @@ from docutils.parsers.rst import Directive
 from markdown_it import MarkdownIt
 from mdit_py_plugins.anchors.index import slugify
 
-ROOT = Path(__file__).resolve().parent.parent
-TITLES = (
-    "Tasks, tokens and a spam filter made of rules",
-    "Counting words: bags, n-grams, TF-IDF",
-    "Embeddings as functions; similarity",
-    "word2vec: skip-gram and CBoW",
-    "Using static vectors, and where they break",
-    "Tokenization: from words to bytes, and image patches",
-    "Language models: from counts to neural",
-    "Deep building blocks: residuals, recurrence and BPTT",
-    "Sequence-to-sequence and the alignment idea",
-    "Attention as soft lookup and kernel smoothing",
-    "Scaled dot-product self-attention",
-    "What attention cannot see, and what it costs",
-    "Many heads",
-    "The transformer block: add, norm, feed-forward",
-    "The whole encoder–decoder",
-    "Where am I? Positional encodings",
-    "Training objectives: translation, MLM, GPT-1",
-    "Modern attention: windows, kernels, sinks",
-    "Looking inside, and beyond text",
-)
-"""The planned chapters, in order."""
+from registry import Page, chapters
 
+ROOT = Path(__file__).resolve().parent.parent
 LECTURES = {
     "000": "Toronto: Embeddings, attention, Transformers",
     "001": "Introduction to large language models",
@@ -54,16 +34,10 @@ def concepts() -> list[dict]:
     return yaml.safe_load((ROOT / "chapters" / "concepts.yml").read_text(encoding="utf-8"))
 
 
-def chapter_files() -> dict[int, Path]:
-    """The notebooks of the written chapters, by number."""
-    return {int(path.name[:2]): path for path in sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))}
-
-
 @cache
-def pages() -> dict[str, Path]:
-    """All notebooks, by the names that docstrings give them: without the chapter's number."""
-    notebooks = (ROOT / "chapters").glob("*.ipynb")
-    return {re.sub(r"^\d\d_", "", path.stem): path for path in notebooks}
+def homes() -> dict[str, Page]:
+    """The chapter that settles each concept."""
+    return {concept: page for page in chapters() for concept in sections(page.path)}
 
 
 @cache
@@ -100,64 +74,59 @@ class LectureMap(Directive):
     def run(self) -> list[nodes.Node]:
         """Build the page's sections."""
         env = self.state.document.settings.env
+        env.note_dependency(str(ROOT / "_toc.yml"))
         env.note_dependency(str(ROOT / "chapters" / "concepts.yml"))
-        for path in chapter_files().values():
-            env.note_dependency(str(path))
+        for page in chapters():
+            env.note_dependency(str(page.path))
         rows = concepts()
-        files = chapter_files()
-        by_chapter = [
-            self._chapter(number, [row for row in rows if row["chapter"] == number], files)
-            for number in dict.fromkeys(row["chapter"] for row in rows)
-        ]
-        by_lecture = [self._lecture(key, rows, files) for key in LECTURES]
-        chapters = section("By chapter", "by-chapter", by_chapter)
-        return [chapters, section("By lecture and slide", "by-lecture", by_lecture)]
+        by_chapter = [self._chapter(page, rows) for page in chapters() if sections(page.path)]
+        by_lecture = [self._lecture(key, rows) for key in LECTURES]
+        first = section("By chapter", "by-chapter", by_chapter)
+        return [first, section("By lecture and slide", "by-lecture", by_lecture)]
 
-    def _chapter(self, number: int, rows: list[dict], files: dict[int, Path]) -> nodes.Node:
-        places = sections(files[number])
+    def _chapter(self, page: Page, rows: list[dict]) -> nodes.Node:
+        places = sections(page.path)
         body = [
             [
                 [nodes.Text(row["id"].replace("-", " "))],
                 [nodes.Text(f"{', '.join(row['lectures'])}: {row['slides']}")],
-                self._links(files[number], places.get(row["id"], [])),
+                self._links(page, places[row["id"]]),
                 _literals(f"{name}" for name in row.get("names", [])),
                 [nodes.Text("; ".join(map(_words, row.get("tests", []))))],
             ]
             for row in rows
+            if row["id"] in places
         ]
         heads = ["Concept", "Lecture and slide", "Section", "In the library", "What a test holds"]
-        name = f"Chapter {number}. {TITLES[number - 1]}"
-        return section(name, f"map-chapter-{number}", [table(heads, body, "lecture-map")])
+        name = f"Chapter {page.number}. {page.title}"
+        return section(name, f"map-chapter-{page.number}", [table(heads, body, "lecture-map")])
 
-    def _lecture(self, key: str, rows: list[dict], files: dict[int, Path]) -> nodes.Node:
+    def _lecture(self, key: str, rows: list[dict]) -> nodes.Node:
         slides = defaultdict(list)
         for row in rows:
             if key in row["lectures"]:
                 for slide in row["slides"].split(";"):
                     slides[slide.strip()].append(row)
-        body = [
-            [[nodes.Text(slide)], self._targets(found, files)] for slide, found in slides.items()
-        ]
+        body = [[[nodes.Text(slide)], self._targets(found)] for slide, found in slides.items()]
         name = f"{key} {LECTURES[key]}"
         return section(
             name, f"map-lecture-{key}", [table(["Slide", "In the book"], body, "lecture-map")]
         )
 
-    def _targets(self, rows: list[dict], files: dict[int, Path]) -> list[nodes.Node]:
+    def _targets(self, rows: list[dict]) -> list[nodes.Node]:
         links: dict[str, nodes.Node] = {}
-        for row in rows:
-            number = row["chapter"]
-            for anchor, name in sections(files[number]).get(row["id"], []):
-                text = f"{number}, {name}"
-                links.setdefault(text, self._link(files[number], anchor, text))
+        for page, row in ((homes()[row["id"]], row) for row in rows if row["id"] in homes()):
+            for anchor, name in sections(page.path)[row["id"]]:
+                text = f"{page.number}, {name}"
+                links.setdefault(text, self._link(page, anchor, text))
         return _joined(list(links.values()))
 
-    def _links(self, path: Path, places: list[tuple[str, str]]) -> list[nodes.Node]:
-        return _joined([self._link(path, anchor, name) for anchor, name in places])
+    def _links(self, page: Page, places: list[tuple[str, str]]) -> list[nodes.Node]:
+        return _joined([self._link(page, anchor, name) for anchor, name in places])
 
-    def _link(self, path: Path, anchor: str, text: str) -> nodes.Node:
+    def _link(self, page: Page, anchor: str, text: str) -> nodes.Node:
         env = self.state.document.settings.env
-        uri = env.app.builder.get_relative_uri(env.docname, f"chapters/{path.stem}")
+        uri = env.app.builder.get_relative_uri(env.docname, page.docname)
         return nodes.reference("", text, internal=True, refuri=f"{uri}#{anchor}")
 
 
@@ -202,7 +171,13 @@ def _entry(children: list[nodes.Node]) -> nodes.entry:
     return nodes.entry("", nodes.paragraph("", "", *children))
 
 
+def count_concepts(app, config) -> None:
+    """Let pages say how many concepts there are."""
+    config.myst_substitutions = {"n_concepts": len(concepts()), **config.myst_substitutions}
+
+
 def setup(app) -> dict:
     """Register the directive."""
+    app.connect("config-inited", count_concepts)
     app.add_directive("lecture-map", LectureMap)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -20,6 +20,7 @@ from docutils.parsers.rst import Directive
 from sphinx.util import logging
 
 import lecture_map
+import registry
 
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = ROOT / "lib" / "softlookup"
@@ -206,11 +207,11 @@ class ReferenceLedger(Directive):
         """The name in its module, as a link to the section that teaches it, if there is one."""
         literal = lecture_map.literal(name.split(".", 1)[1])
         place = re.search(r"Chapter: ([\w-]+)#([\w-]+)", public_names()[name])
-        pages = lecture_map.pages()
+        pages = registry.by_name()
         if not place or place[1] not in pages:
             return [literal]
         env = self.state.document.settings.env
-        uri = env.app.builder.get_relative_uri(env.docname, f"chapters/{pages[place[1]].stem}")
+        uri = env.app.builder.get_relative_uri(env.docname, pages[place[1]].docname)
         return [nodes.reference("", "", literal, internal=True, refuri=f"{uri}#{place[2]}")]
 
 

@@ -177,46 +177,46 @@ def ideas() -> list[Idea]:
     state, seen = 4 * D_STATE, attention_bytes()
     modern = {"norm": "rms", "activation": "silu", "gated": True, "d_ff": 176, "bias": False}
     before = [
-        Idea("bytes", "count the bytes", "02_counting_words.ipynb#bag-of-words",
+        Idea("bytes", "count the bytes", "counting_words#bag-of-words",
              partial(AddK, n=1, k=1)),
-        Idea("pairs", "count pairs", "07_language_models.ipynb#count-ratios",
+        Idea("pairs", "count pairs", "language_models#count-ratios",
              partial(AddK, n=2, k=0.1), kept_bytes=1),
-        Idea("kneser-ney", "count up to nine, Kneser–Ney", "07_language_models.ipynb#smoothing",
+        Idea("kneser-ney", "count up to nine, Kneser–Ney", "language_models#smoothing",
              partial(KneserNey, n=9, discount=0.9), kept_bytes=8),
         Idea("window", "vectors of the last eight bytes",
-             "07_language_models.ipynb#a-window-of-vectors", Window, 1e-2, kept_bytes=N_BEFORE),
-        Idea("state", "a state instead of the eight", "08_recurrence.ipynb#the-recurrent-layer",
+             "language_models#a-window-of-vectors", Window, 1e-2, kept_bytes=N_BEFORE),
+        Idea("state", "a state instead of the eight", "recurrence#the-recurrent-layer",
              partial(recurrent, RNNCell), 1e-2, kept_bytes=state),
-        Idea("gates", "gates", "08_recurrence.ipynb#gates",
+        Idea("gates", "gates", "recurrence#gates",
              partial(recurrent, GRUCell), 1e-2, kept_bytes=state),
-        Idea("head", "one head of attention instead", "11_attention.ipynb#projections",
+        Idea("head", "one head of attention instead", "attention#projections",
              partial(one_head, places=False), 1e-2, kept_bytes=seen),
-        Idea("places", "learned positions", "16_positions.ipynb#learned-positions",
+        Idea("places", "learned positions", "positions#learned-positions",
              partial(one_head, places=True), 1e-2, kept_bytes=seen),
-        Idea("heads", "four heads", "13_many_heads.ipynb#the-heads-axis",
+        Idea("heads", "four heads", "many_heads#the-heads-axis",
              many_heads, 1e-2, kept_bytes=seen),
     ]  # fmt: skip
     gpt = {"n_layers": 1}
-    rows = [Idea("block", "a block: skip, norm, feed-forward", "14_block.ipynb#the-whole-block",
+    rows = [Idea("block", "a block: skip, norm, feed-forward", "block#the-whole-block",
                  rate=4e-3, gpt=gpt)]  # fmt: skip
 
     def then(key: str, says: str, place: str, *, gpt: dict | None = None, **changes: Any) -> None:
         options = rows[-1].gpt | (gpt or {})
         rows.append(replace(rows[-1], key=key, says=says, place=place, gpt=options, **changes))
 
-    then("depth", "two blocks", "14_block.ipynb#the-stream", gpt={"n_layers": N_LAYERS})
-    then("cosine", "warm-up and cosine", "17_training.ipynb#learning-rates", cosine=True, rate=8e-3)
-    then("rotary", "rotary positions", "16_positions.ipynb#rotary-positions",
+    then("depth", "two blocks", "block#the-stream", gpt={"n_layers": N_LAYERS})
+    then("cosine", "warm-up and cosine", "training#learning-rates", cosine=True, rate=8e-3)
+    then("rotary", "rotary positions", "positions#rotary-positions",
          gpt={"positions": "rotary"})  # fmt: skip
-    then("modern", "RMSNorm, SwiGLU, no biases", "14_block.ipynb#the-block-of-today", gpt=modern,
+    then("modern", "RMSNorm, SwiGLU, no biases", "block#the-block-of-today", gpt=modern,
          rate=4e-3)  # fmt: skip
-    then("muon", "Muon for the matrices", "17_training.ipynb#muon", matrix_rate=0.02)
-    then("shared", "one head of keys and values", "18_modern_attention.ipynb#the-size-of-the-cache",
+    then("muon", "Muon for the matrices", "training#muon", matrix_rate=0.02)
+    then("shared", "one head of keys and values", "modern_attention#the-size-of-the-cache",
          gpt={"n_kv_heads": 1})  # fmt: skip
-    then("near", "attention to the last 16", "18_modern_attention.ipynb#sliding-windows",
+    then("near", "attention to the last 16", "modern_attention#sliding-windows",
          gpt={"window": 16})  # fmt: skip
-    then("subwords", "subwords instead of bytes", "06_tokenization.ipynb#byte-pair-encoding",
+    then("subwords", "subwords instead of bytes", "tokenization#byte-pair-encoding",
          vocab_size=1024)  # fmt: skip
-    then("longer", "eight times the steps", "17_training.ipynb#the-training-loop",
+    then("longer", "eight times the steps", "training#the-training-loop",
          n_steps=8 * N_STEPS)  # fmt: skip
     return [*before, *rows]

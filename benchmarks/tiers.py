@@ -4,7 +4,7 @@ Each is executed alone, in a folder of its own and a fresh process, in the tier 
 machine, or that of the variable ``SOFTLOOKUP_TIER``. What is measured goes into ``tiers.json`` at
 once, under the tier and the card. ``python benchmarks/run.py tiers`` measures what is missing
 there, or all where nothing is, and writes the table; with names of notebooks, as in
-``python benchmarks/tiers.py 17_training``, only these are measured, and no table is written.
+``python benchmarks/tiers.py training``, only these are measured, and no table is written.
 """
 
 import json
@@ -22,7 +22,7 @@ from nbclient import NotebookClient
 from softlookup.training import TIER_VARIABLE, choose_tier
 
 sys.path.append(str(Path(__file__).parents[1] / "_ext"))
-from execute import chapters as notebooks
+from registry import Page, notebooks
 
 RECORD = Path(__file__).with_name("tiers.json")
 TIER_HEADS = ["notebook", "CPU, s", "MB", "result", "GPU", "s", "MB", "result"]
@@ -30,13 +30,13 @@ PROCESSOR = "processor"
 """What stands in the record for the card where there is none."""
 
 RESULTS = {
-    "04_word2vec": "f'{excluded:.0%} of analogies'",
-    "07_language_models": "f'{scores[\"window, n = 8\"][2]:.0%} of verbs'",
-    "09_seq2seq": "f'{exact[0]:.1%} of sentences'",
-    "15_transformer": 'f\'{sum(s == list(e) for s, e in zip(said["Transformer"], english))'
+    "word2vec": "f'{excluded:.0%} of analogies'",
+    "language_models": "f'{scores[\"window, n = 8\"][2]:.0%} of verbs'",
+    "seq2seq": "f'{exact[0]:.1%} of sentences'",
+    "transformer": 'f\'{sum(s == list(e) for s, e in zip(said["Transformer"], english))'
     " / len(english):.1%} of sentences'",
-    "17_training": "f'{table[\"GPT, letters\"]:.2f} bits a byte'",
-    "18_modern_attention": "f'{at[\"all keys\"][:, 7:64].mean():.2f} nats a letter'",
+    "training": "f'{table[\"GPT, letters\"]:.2f} bits a byte'",
+    "modern_attention": "f'{at[\"all keys\"][:, 7:64].mean():.2f} nats a letter'",
 }
 """How the names of a notebook's cells tell what its largest training has reached."""
 
@@ -86,16 +86,16 @@ def read_record() -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
     return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
 
 
-def measure(paths: Iterable[Path]) -> None:
+def measure(pages: Iterable[Page]) -> None:
     """Execute notebooks, and keep what they took; each at once."""
     tier, on = choose_tier().name, card()
     os.environ |= {"OMP_NUM_THREADS": "1", "SOFTLOOKUP_STATIC": "1", TIER_VARIABLE: tier}
-    for path in paths:
-        found = execute(path, RESULTS.get(path.stem, "None"), on_gpu=tier != "cpu")
+    for page in pages:
+        found = execute(page.path, RESULTS.get(page.name, "None"), on_gpu=tier != "cpu")
         record = read_record()  # another process may have measured other notebooks meanwhile
-        record.setdefault(tier, {}).setdefault(on, {})[path.stem] = found
+        record.setdefault(tier, {}).setdefault(on, {})[page.name] = found
         RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        print(path.stem, found, flush=True)
+        print(page.name, found, flush=True)
 
 
 # the table
@@ -105,11 +105,11 @@ def table_rows(record: Mapping[str, Any]) -> list[list[str]]:
     """A row for each notebook, and one more for each further card."""
     cards = [(tier, name) for tier in ("gpu", "big") for name in record.get(tier, {})]
     rows = []
-    for path in notebooks():
-        here = record.get("cpu", {}).get(PROCESSOR, {}).get(path.stem)
-        left = [f"[{title(path)}]({path.name})", *numbers(here)]
+    for page in notebooks():
+        here = record.get("cpu", {}).get(PROCESSOR, {}).get(page.name)
+        left = [link(page), *numbers(here)]
         found = [[name, *numbers(taken)] for tier, name in cards
-                 if (taken := record[tier][name].get(path.stem))]  # fmt: skip
+                 if (taken := record[tier][name].get(page.name))]  # fmt: skip
         for i, right in enumerate(found or [["–"] * 4]):
             rows.append([*(left if i == 0 else [""] * len(left)), *right])
     return rows
@@ -123,24 +123,22 @@ def numbers(found: Mapping[str, Any] | None) -> list[str]:
     return [f"{found['seconds']:,}", megabytes, found["result"] or ""]
 
 
-def title(path: Path) -> str:
-    """The number of a chapter and its name; of another notebook its title."""
-    number, _, name = path.stem.partition("_")
-    if not number.isdigit():
-        number, name = "", path.stem
-    return f"{number.lstrip('0')} {name.replace('_', ' ')}".strip()
+def link(page: Page) -> str:
+    """A link to a page by its name; the site fills in the number of a chapter."""
+    words = page.name.replace("_", " ")
+    return f"[{words if page.number is None else f'{{number}} {words}'}]({page.name})"
 
 
 def tier_rows() -> list[list[str]]:
     """Measure the notebooks that the record lacks, or all where it is whole; and show."""
     known = read_record().get(choose_tier().name, {}).get(card(), {})
-    lacking = [path for path in notebooks() if path.stem not in known]
+    lacking = [page for page in notebooks() if page.name not in known]
     measure(lacking or notebooks())
     return table_rows(read_record())
 
 
 if __name__ == "__main__":
-    unknown = {*sys.argv[1:]} - {path.stem for path in notebooks()}
+    unknown = {*sys.argv[1:]} - {page.name for page in notebooks()}
     if unknown:
         sys.exit(f"no such notebook: {', '.join(sorted(unknown))}")
-    measure(path for path in notebooks() if path.stem in sys.argv[1:] or not sys.argv[1:])
+    measure(page for page in notebooks() if page.name in sys.argv[1:] or not sys.argv[1:])

@@ -1,25 +1,16 @@
-"""Shared by all tests: the run-time type checks, and one seeded generator a test."""
-
-import os
+"""Shared by all tests: who is asked at the library's doors, and one seeded generator a test."""
 
 import pytest
-
-if os.environ.get("SOFTLOOKUP_TYPECHECK"):
-    # The second run of the tests: every annotated shape of the library is checked at run time.
-    from jaxtyping import install_import_hook
-
-    install_import_hook("softlookup", "beartype.beartype")
-
 import torch
 from hypothesis import settings
 
-torch.set_num_threads(1)
-# The types of a call are the same in every example: where they are checked, a few are enough.
-examples = 10 if os.environ.get("SOFTLOOKUP_TYPECHECK") else 50
-settings.register_profile("book", deadline=None, derandomize=True, max_examples=examples)
-settings.load_profile("book")
+from softlookup.checks import door
 
-REPEATS = "thousands of calls that other tests make too: the types of all are those of one"
+EVERYWHERE = door.EVERYWHERE
+
+torch.set_num_threads(1)
+settings.register_profile("book", deadline=None, derandomize=True, max_examples=50)
+settings.load_profile("book")
 
 
 @pytest.fixture
@@ -28,17 +19,6 @@ def generator(request) -> torch.Generator:
     return torch.Generator().manual_seed(20170612 + getattr(request, "param", 0))
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", f"repeats: {REPEATS}")
-
-
-def pytest_collection_modifyitems(config, items):
-    """With run-time type checks on, a call that breaks an annotation fails earlier, by design."""
-    if os.environ.get("SOFTLOOKUP_TYPECHECK"):
-        left_out = {
-            "bad_input": pytest.mark.skip(reason="the type check answers before the library does"),
-            "repeats": pytest.mark.skip(reason=REPEATS),
-        }
-        for item in items:
-            for name in left_out.keys() & item.keywords.keys():
-                item.add_marker(left_out[name])
+def pytest_runtest_setup(item):
+    """What breaks an annotation on purpose meets the doors as a reader does: from outside alone."""
+    door.EVERYWHERE = EVERYWHERE and "bad_input" not in item.keywords

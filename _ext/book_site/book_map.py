@@ -1,7 +1,8 @@
-"""The map of the book leads to the pages of the chapters.
+"""The map of the book leads to the pages of the chapters, by their numbers.
 
-`softlookup.show.book_map` marks each link with the number of its chapter, `data-chapter="3"`. Only
-here, when the site is built, is it known what the pages are called.
+`softlookup.show.book_map` marks each link with the names of its chapter and of those to read before
+it, `data-chapter="attention" data-needs="soft_lookup"`. Only here, when the site is built, is it
+known which numbers they have and where their pages are.
 """
 
 import re
@@ -11,19 +12,37 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
-import lecture_map
+import registry
 
-LINK = re.compile(r'(<a class="bm-node[^>]* data-chapter="(\d+)") href="[^"]*">')
+LINK = re.compile(
+    r'(<a class="bm-node[^>]*) data-chapter="(?P<name>\w+)" data-needs="(?P<needs>[\w ]*)" '
+    r'href="[^"]*">(?P<label>.*?<span class="bm-where">)[^<]*</span>'
+)
 
 
-def linked(html: str, pages: Mapping[int, str]) -> str:
-    """The map with its links led on.
+def linked(html: str, numbers: Mapping[str, int], addresses: Mapping[str, str]) -> str:
+    """The map with its links led on, and with numbers for names.
 
     Args:
         html: What `softlookup.show.book_map` wrote.
-        pages: The address of each chapter, by number.
+        numbers: The number of each chapter, by name.
+        addresses: The address of each chapter's page, by name.
+
+    Raises:
+        ValueError: The map names a chapter that does not exist.
     """
-    return LINK.sub(lambda link: f'{link[1]} href="{pages[int(link[2])]}">', html)
+
+    def lead(link: re.Match) -> str:
+        name, needs = link["name"], link["needs"].split()
+        if unknown := {name, *needs} - numbers.keys():
+            raise ValueError(f"the map of the book names no chapter: {', '.join(sorted(unknown))}")
+        before = " and ".join(str(number) for number in sorted(numbers[need] for need in needs))
+        after = f", after {before}" if before else ""
+        where = f"chapter {numbers[name]}{after}"
+        start = f'{link[1]} data-chapter="{numbers[name]}" href="{addresses[name]}">'
+        return f"{start}{link['label']}{where}</span>"
+
+    return LINK.sub(lead, html)
 
 
 class BookMapLinks(SphinxTransform):
@@ -35,16 +54,17 @@ class BookMapLinks(SphinxTransform):
         """Go through the raw HTML of the page."""
         for raw in self.document.findall(nodes.raw):
             if 'class="bm-bands"' in raw.astext():
-                html = linked(raw.astext(), self.pages())
+                self.env.note_dependency(str(registry.ROOT / "_toc.yml"))
+                numbers = {page.name: page.number for page in registry.chapters()}
+                html = linked(raw.astext(), numbers, self.addresses())
                 raw.replace_self(nodes.raw("", html, format="html"))
 
-    def pages(self) -> dict[int, str]:
+    def addresses(self) -> dict[str, str]:
         """The addresses of the chapters in this build, as seen from this page."""
-        self.env.note_dependency(str(lecture_map.ROOT / "_toc.yml"))
         builder, here = self.env.app.builder, self.env.docname
         return {
-            number: builder.get_relative_uri(here, f"chapters/{path.stem}") or "#"  # this very page
-            for number, path in lecture_map.chapter_files().items()
+            page.name: builder.get_relative_uri(here, page.docname) or "#"  # this very page
+            for page in registry.chapters()
         }
 
 

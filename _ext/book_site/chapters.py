@@ -1,24 +1,23 @@
-"""Chapter numbers from file names: `chapters/11_attention` is chapter 11.
+"""Chapters on the site have the numbers and the titles of the registry, in headings and in links.
 
-A chapter keeps its number wherever `_toc.yml` puts it. Sphinx keeps section numbers in
-`env.toc_secnumbers` and derives the numbers of figures, tables, equations and exercises from them:
-filling that dictionary by hand is enough.
+Sphinx keeps section numbers in `env.toc_secnumbers` and derives the numbers of figures, tables,
+equations and exercises from them: filling that dictionary by hand is enough.
+
+A link may name a page as docstrings do, wherever it stands: `[chapter {number}](limits#memory)`.
+With no text, as in `[](limits)`, it reads as the page's title. Where no link is wanted, the role
+`number` writes a chapter's number, and the directive `chapters` lists all titles.
 """
 
-import re
-
 from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
+from sphinx.transforms import SphinxTransform
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-CHAPTER = re.compile(r"^chapters/(\d\d)_")
-
-
-def chapter_number(docname: str) -> int | None:
-    """The chapter's number, or None for a page that is not a chapter."""
-    match = CHAPTER.match(docname)
-    return int(match.group(1)) if match else None
+import registry
 
 
 def number_chapter(env: BuildEnvironment, docname: str, number: int) -> None:
@@ -47,16 +46,68 @@ class ChapterNumbers(TocTreeCollector):
     def assign_section_numbers(self, env: BuildEnvironment) -> list[str]:
         """Number the chapters; return the pages whose number changed."""
         changed = []
-        for docname in env.found_docs:
-            number = chapter_number(docname)
-            if number is None or docname not in env.tocs:
+        for chapter in registry.chapters():
+            if chapter.docname not in env.tocs:
                 continue
-            if env.titles[docname].get("secnumber") != (number,):
-                changed.append(docname)
-            number_chapter(env, docname, number)
+            if env.titles[chapter.docname].get("secnumber") != (chapter.number,):
+                changed.append(chapter.docname)
+            number_chapter(env, chapter.docname, chapter.number)
         return changed
+
+
+class PageLinks(SphinxTransform):
+    """Leads links that name a page, as in `[chapter {number}](limits#memory)`, to its file."""
+
+    default_priority = 403
+
+    def apply(self) -> None:
+        """Go through the links that lead to no file."""
+        pages = registry.by_name()
+        for link in list(self.document.findall(pending_xref)):
+            name, _, anchor = link["reftarget"].partition("#")
+            if link["reftype"] == "myst" and not link.get("refdomain") and name in pages:
+                self.env.note_dependency(str(registry.ROOT / "_toc.yml"))
+                self.lead(link, pages[name], anchor)
+
+    def lead(self, link: pending_xref, page: registry.Page, anchor: str) -> None:
+        """Make of a link what MyST makes of one with a path, and write the number into its text."""
+        link["refdomain"], link["reftarget"] = "doc", page.docname
+        link["reftargetid"] = anchor or None
+        for text in list(link.findall(nodes.Text)):
+            if "{number}" in text:
+                filled = text.replace("{number}", str(page.number))
+                text.parent.replace(text, nodes.Text(filled))
+
+
+class Number(SphinxRole):
+    """``{number}`limits` ``: the number of a chapter."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Write the number; no such chapter is a warning."""
+        page = registry.by_name().get(self.text)
+        if page is None or page.number is None:
+            message = self.inliner.reporter.error(f"no chapter is named {self.text!r}")
+            return [], [message]
+        self.env.note_dependency(str(registry.ROOT / "_toc.yml"))
+        return [nodes.Text(str(page.number))], []
+
+
+class Chapters(SphinxDirective):
+    """`{chapters}`: the titles of all chapters, numbered, each a link."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write the list as an author would."""
+        self.env.note_dependency(str(registry.ROOT / "_toc.yml"))
+        items = [f"{page.number}. [{page.title}]({page.name})" for page in registry.chapters()]
+        parent = nodes.Element()
+        lines = StringList(["{.bk-chapters}", *items], source=self.get_source_info()[0])
+        self.state.nested_parse(lines, self.content_offset, parent)
+        return parent.children
 
 
 def setup(app: Sphinx) -> None:
     """Run after the stock collector, which forgets all numbers on every build."""
     app.add_env_collector(ChapterNumbers)
+    app.add_transform(PageLinks)
+    app.add_role("number", Number())
+    app.add_directive("chapters", Chapters)

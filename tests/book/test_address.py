@@ -78,13 +78,13 @@ def test_where_files_differ_the_command_mends_them(tree):
     config.write_text(text.replace(address.configured(tree), NEW), encoding="utf-8")
     wrong = address.differing(tree)
     assert "CITATION.cff" in wrong
-    assert "chapters/01_tasks.ipynb" in wrong
+    assert "chapters/bugs.ipynb" in wrong
     assert "_config.yml" not in wrong
     address.set_address(NEW, tree)
     assert address.differing(tree) == []
 
 
-@pytest.mark.parametrize("name", ["CITATION.cff", "chapters/17_training.ipynb"])
+@pytest.mark.parametrize("name", ["CITATION.cff", "chapters/bugs.ipynb"])
 @pytest.mark.parametrize("bug", ["other", "gone"])
 def test_a_file_that_differs_is_named(tree, name, bug):
     path, old = tree / name, address.configured(tree)
@@ -94,10 +94,10 @@ def test_a_file_that_differs_is_named(tree, name, bug):
 
 
 def test_a_file_without_its_place_is_refused_and_nothing_written(tree):
-    path = tree / "chapters" / "05_static_vectors.ipynb"
+    path = tree / "chapters" / "bugs.ipynb"
     path.write_text(path.read_text(encoding="utf-8").replace("%pip install", "%pip fetch"))
     before = contents(tree)
-    with pytest.raises(ValueError, match=r"05_static_vectors\.ipynb must name the address once"):
+    with pytest.raises(ValueError, match=r"bugs\.ipynb must name the address once"):
         address.set_address(NEW, tree)
     assert contents(tree) == before
 

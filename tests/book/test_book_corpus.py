@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 import book_corpus
-import execute
+import registry
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,16 @@ def test_only_text_cells_of_a_notebook_are_prose(tmp_path):
     assert lines == ["What is told comes first here."]
 
 
+def test_a_chapter_that_a_link_names_has_its_number(tmp_path):
+    (tmp_path / "page.md").write_text("All of it is told in [chapter {number}](limits#memory).")
+    number = registry.by_name()["limits"].number
+    found = list(book_corpus.paragraphs(tmp_path / "page.md"))
+    assert found == [f"All of it is told in chapter {number}."]
+
+
 def test_the_whole_book_is_read_each_paragraph_once():
-    names = [page.stem for page in execute.pages()]
-    assert names[:2] == ["intro", "01_tasks"]
-    assert {"19_looking_inside", "bugs", "slides_under_test", "glossary"} < set(names)
+    names = [page.name for page in registry.pages()]
+    assert names[:2] == ["intro", "tasks"]
+    assert {"looking_inside", "bugs", "slides_under_test", "glossary"} < set(names)
     lines = book_corpus.corpus().splitlines()
     assert len(set(lines)) == len(lines) > 1500

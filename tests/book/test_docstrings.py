@@ -4,16 +4,14 @@ import inspect
 import re
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 from mdit_py_plugins.anchors.index import slugify
 
-import lecture_map
+import registry
 from reference_ledger import public_things
 
-ROOT = Path(__file__).resolve().parents[2]
 PUBLIC = list(public_things().items())
 NO_CONCEPT = ("checks", "show", "exercises", "data")  # nothing to teach
 
@@ -21,15 +19,9 @@ NO_CONCEPT = ("checks", "show", "exercises", "data")  # nothing to teach
 @cache
 def anchors(page: str) -> set[str] | None:
     """The anchors of a page's headings, or None if there is no such page."""
-    notebooks = lecture_map.pages()
-    if page in notebooks:
-        cells = lecture_map.json.loads(notebooks[page].read_text(encoding="utf-8"))["cells"]
-        sources = ["".join(c["source"]) for c in cells if c["cell_type"] == "markdown"]
-    elif (ROOT / "chapters" / f"{page}.md").exists():
-        sources = [(ROOT / "chapters" / f"{page}.md").read_text(encoding="utf-8")]
-    else:
+    if page not in registry.by_name():
         return None
-    tokens = [token for source in sources for token in MarkdownIt().parse(source)]
+    tokens = MarkdownIt().parse(registry.by_name()[page].markdown())
     heads = [after.content for token, after in pairwise(tokens)
              if token.type == "heading_open"]  # fmt: skip
     return {slugify(re.sub(r"[`*$]", "", head)) for head in heads}

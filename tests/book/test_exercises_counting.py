@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +9,10 @@ import torch
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
+import registry
 from softlookup.exercises import counting as exercises
 
-NOTEBOOK = Path(__file__).resolve().parents[2] / "chapters" / "02_counting_words.ipynb"
+NOTEBOOK = registry.by_name()["counting_words"].path
 
 
 @pytest.fixture(scope="module")

@@ -3,17 +3,17 @@
 import json
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from sklearn.decomposition import PCA
 
+import registry
 from softlookup.exercises import embeddings as exercises
 from softlookup.words import similarity
 
-NOTEBOOK = Path(__file__).resolve().parents[2] / "chapters" / "03_embeddings.ipynb"
+NOTEBOOK = registry.by_name()["embeddings"].path
 CHAPTER = {"math": math, "np": np, "torch": torch, "exercises": exercises}
 
 

@@ -3,17 +3,17 @@
 import json
 import re
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import registry
 from softlookup.exercises import tasks as exercises
 from softlookup.exercises.tasks import FAMILIES, NOTES, PATTERN_CASES, REPAIR_CASES, name_spans
 from softlookup.words import MONEY, rule_filter, token_offsets, word_tokens
 
-NOTEBOOK = Path(__file__).resolve().parents[2] / "chapters" / "01_tasks.ipynb"
+NOTEBOOK = registry.by_name()["tasks"].path
 KEYS = ["families", "scores", "pattern", "repair", "names"]
 CHECKS = [getattr(exercises, f"check_{key}") for key in KEYS]
 

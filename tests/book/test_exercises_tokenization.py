@@ -5,17 +5,17 @@ import math
 import re
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 import torch
 
+import registry
 from softlookup.exercises import tokenization as exercises
 from softlookup.exercises.byte_pairs import MERGE_TEXTS, encode_by_rank, encode_cases
 from softlookup.exercises.tokenization import PRINTED
 from softlookup.tokenization import BytePairTokenizer, split_chunks
 
-NOTEBOOK = Path(__file__).resolve().parents[2] / "chapters" / "06_tokenization.ipynb"
+NOTEBOOK = registry.by_name()["tokenization"].path
 
 
 def cell(key: str) -> str:

@@ -3,18 +3,18 @@
 import json
 import math
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import registry
 from softlookup.exercises import word2vec as exercises
 from softlookup.exercises.verdict import Verdict
 from softlookup.exercises.word2vec_gradients import check_gradient, check_optimum
 from softlookup.ops import softmax
 
-NOTEBOOK = Path(__file__).resolve().parents[2] / "chapters" / "04_word2vec.ipynb"
+NOTEBOOK = registry.by_name()["word2vec"].path
 KEYS = ["pairs", "column", "noise", "gradient", "analogies", "optimum"]
 
 

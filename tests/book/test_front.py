@@ -6,11 +6,12 @@ import pytest
 from conftest import ROOT
 from site_checks import open_page, watched
 
-import lecture_map
+import registry
 from softlookup.show.book_map import NODES
 
 TEXT = (ROOT / "intro.md").read_text(encoding="utf-8")
-CHAPTER = re.compile(r"\(chapters/(\d\d)_\w+\)")
+CHAPTER = re.compile(r"\[\{number\}\]\((\w+)\)")
+CHAPTERS = {page.name: page for page in registry.chapters()}
 EXERCISE = re.compile(r"\[Exercise\]\(#(ex-[\w-]+)\)")
 WEEK = re.compile(r"^\d+\. (.*?)(?=^\d+\. |\n\n|\Z)", re.M | re.S)
 
@@ -19,13 +20,6 @@ def weeks(heading):
     """The weeks of a path for teachers, each as one line of text."""
     part = TEXT.split(f"### {heading} weeks\n")[1].split("\n#")[0]
     return [" ".join(week.split()) for week in WEEK.findall(part)]
-
-
-def sources(number):
-    """The text cells of a chapter, joined."""
-    path = lecture_map.chapter_files()[number]
-    cells = lecture_map.json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
 
 
 PATHS = {"Four": 4, "Ten": 10}
@@ -39,35 +33,36 @@ def test_a_path_has_its_weeks_and_each_has_exercises(path):
 
 @pytest.mark.parametrize("path", PATHS)
 def test_what_a_chapter_needs_is_read_before(path):
-    order = [int(number) for week in weeks(path) for number in CHAPTER.findall(week)]
+    order = [name for week in weeks(path) for name in CHAPTER.findall(week)]
     assert len(set(order)) == len(order)
-    for place, number in enumerate(order):
-        needs = {need for node in NODES if node.chapter == number for need in node.needs}
-        assert needs <= set(order[:place]), number
-    left_out = {4, 5, 18} if path == "Four" else set()
-    assert {*range(1, 20)} - set(order) == left_out
+    for place, name in enumerate(order):
+        needs = {need for node in NODES if node.chapter == name for need in node.needs}
+        assert needs <= set(order[:place]), name
+    left_out = {"word2vec", "static_vectors", "modern_attention"} if path == "Four" else set()
+    assert CHAPTERS.keys() - set(order) == left_out
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_an_exercise_belongs_to_a_chapter_of_its_week(path):
     for week in weeks(path):
-        text = "".join(sources(int(number)) for number in CHAPTER.findall(week))
+        text = "".join(CHAPTERS[name].markdown() for name in CHAPTER.findall(week))
         for name in EXERCISE.findall(week):
             assert f":label: {name}\n" in text, name
 
 
 def test_the_sections_that_a_week_names_stand_in_the_chapter_named_before():
     for week in weeks("Four"):
-        parts = re.split(r"\(chapters/(\d\d)_\w+\)", week)
-        for number, part in zip(parts[1::2], parts[2::2], strict=True):
-            heads = set(re.findall(r"^#{2,3} (.+)$", sources(int(number)), re.M))
+        parts = CHAPTER.split(week)
+        for name, part in zip(parts[1::2], parts[2::2], strict=True):
+            heads = set(re.findall(r"^#{2,3} (.+)$", CHAPTERS[name].markdown(), re.M))
             named = set(re.findall(r"(?<!\*)\*([^*]+)\*(?!\*)", part))
-            assert named <= heads, (number, named - heads)
+            assert named <= heads, (name, named - heads)
 
 
 def test_the_sections_to_pass_over_stand_in_their_chapters():
     part = " ".join(TEXT.split("### Ten weeks\n")[1].split("1. ")[0].split())
-    text = "".join(sources(number) for number in (10, 13, 17, 19))
+    names = re.findall(r"\{number\}`(\w+)`", part)
+    text = "".join(CHAPTERS[name].markdown() for name in names)
     for head in re.findall(r"\*([^*]+)\*", part):
         assert f"\n## {head}\n" in f"\n{text}\n" or f"\n### {head}\n" in f"\n{text}\n", head
 
@@ -81,8 +76,6 @@ def test_in_the_site_the_lookup_answers_and_the_map_leads_on(browser, site):
         links = page.locator("a.bm-node").evaluate_all(
             "(all) => all.map((one) => [Number(one.dataset.chapter), one.getAttribute('href')])"
         )
-        files = lecture_map.chapter_files()
-        assert sorted(links) == sorted(
-            [node.chapter, f"chapters/{files[node.chapter].stem}.html"] for node in NODES
-        )
+        pages = [CHAPTERS[node.chapter] for node in NODES]
+        assert sorted(links) == sorted([page.number, f"{page.docname}.html"] for page in pages)
         assert faults == []

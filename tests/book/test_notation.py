@@ -11,14 +11,14 @@ import jaxtyping
 import nbformat
 import pytest
 
-import lecture_map
+import registry
 import softlookup
 from softlookup import attention
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = Path(softlookup.__file__).parent
-PAGE = (ROOT / "chapters" / "notation.md").read_text(encoding="utf-8")
-CHAPTERS = lecture_map.chapter_files()
+PAGE = registry.numbered(registry.by_name()["notation"].markdown())
+CHAPTERS = {page.number: page.path for page in registry.chapters()}
 MACHINERY = {"show", "exercises"}  # their axes are for a single figure or exercise
 FORMULA = re.compile(r"\$\$(.*?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 GREEK = re.findall(
@@ -204,7 +204,7 @@ def test_the_fold_out_of_a_chapter_names_things_as_the_table_does(number):
 
 @pytest.mark.parametrize(("place", "text"), [(p, t) for p, t in docstrings() if formulas(t)])
 def test_each_letter_of_a_docstrings_formulas_stands_in_the_table(place, text):
-    pages = {path.stem[3:]: number for number, path in CHAPTERS.items()}
+    pages = {page.name: page.number for page in registry.chapters()}
     numbers = [pages[page] for page in re.findall(r"Chapter: (\w+)#", text) if page in pages]
     known = set().union(*(known_letters(number) for number in numbers or CHAPTERS))
     unknown = {f: letters(f) - known for f in formulas(text) if letters(f) - known}

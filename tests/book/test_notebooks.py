@@ -11,15 +11,13 @@ import pytest
 import yaml
 
 import execute
-import lecture_map
+import registry
 import softlookup
 from softlookup.data.downloads import cache_folder as softlookup_cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-NOTEBOOKS = sorted((ROOT / "chapters").glob("*.ipynb"))
-CHAPTERS = sorted(lecture_map.chapter_files().values())
+NOTEBOOKS = [page.path for page in registry.notebooks()]
+CHAPTERS = [page.path for page in registry.chapters()]
 MACHINERY = ("softlookup.exercises", "softlookup.show", "softlookup.data", "softlookup.checks")
 FORBIDDEN = {
     "a path of the machine": r"(?<![\w.])/(home|root|tmp|usr|work|Users|var|opt)/|\.venv",
@@ -50,24 +48,15 @@ def executed(path: Path) -> nbformat.NotebookNode:
     return notebook
 
 
-def code_cells(path: Path, *, hidden: bool = True) -> list[nbformat.NotebookNode]:
-    """The code cells; without the hidden ones if asked."""
-    cells = [cell for cell in read(path).cells if cell.cell_type == "code"]
-    return [cell for cell in cells if hidden or "remove-cell" not in cell.metadata.get("tags", [])]
+def code_cells(path: Path) -> list[nbformat.NotebookNode]:
+    """The code cells."""
+    return [cell for cell in read(path).cells if cell.cell_type == "code"]
 
 
 def tree(cell: nbformat.NotebookNode) -> ast.Module:
     """The syntax tree of a cell, IPython's lines left out."""
     lines = [re.sub(r"^(\s*)[%!].*", r"\1pass", line) for line in cell.source.splitlines()]
     return ast.parse("\n".join(lines))
-
-
-def words(markdown: str) -> int:
-    """The words of prose in a Markdown cell: no formulas, fences, roles, addresses or tables."""
-    text = re.sub(r"\$\$.*?\$\$|\$[^$]*\$|```.*?```", " x ", markdown, flags=re.S)
-    text = re.sub(r"^(:::.*|\|.*|:\w.*|\([\w-]+\)=)$", " ", text, flags=re.M)
-    text = re.sub(r"\]\([^)]*\)|<[^>]*>|\{[\w:-]+\}`[^`]*`", " ", text)
-    return len(re.findall(r"[^\W_]+(?:['’-][^\W_]+)*", text))
 
 
 def calls(path: Path, name: str) -> list[ast.Call]:
@@ -151,26 +140,6 @@ def test_no_cell_defines_what_the_library_exports(path):
     assert not clashes
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=stem)
-def test_chapter_is_2000_to_3500_words_in_short_cells(path):
-    cells = [cell for cell in read(path).cells if cell.cell_type == "markdown"]
-    assert 2000 <= sum(words(cell.source) for cell in cells) <= 3500
-    too_long = {cell.id: words(cell.source) for cell in cells if words(cell.source) > 120}
-    assert not too_long
-
-
-@pytest.mark.parametrize("path", CHAPTERS, ids=stem)
-def test_chapter_shows_5_to_10_figures_one_of_them_interactive(path):
-    page = "".join(
-        output.get("data", {}).get("text/html", "")
-        for cell in executed(path).cells
-        for output in cell.get("outputs", [])
-    )
-    figures = re.findall(r'<figure class="sl-figure ([\w-]*)" id="([\w-]+)"', page)
-    assert 5 <= len(figures) <= 10
-    assert "sl-interactive" in {kind for kind, _ in figures}
-
-
 def test_figures_have_names_of_their_own():
     names = [
         name
@@ -193,7 +162,7 @@ def test_each_exercise_is_blank_once_and_solved_once(path):
         for cell in read(path).cells
         if cell.cell_type == "markdown" and ":::{exercise}" in cell.source
     ]
-    assert len(exercises) >= 5
+    assert exercises, "a chapter has exercises"
     assert all(exercises), "an exercise needs a label"
     texts = execute.text_outputs(executed(path))
     blank = [key for key, text in texts.items() if text.strip().startswith("Not yet.")]

@@ -4,26 +4,25 @@ The models here are tiny and random, so nothing is said about what the real ones
 """
 
 import textwrap
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
 import torch
 
+import registry
 from softlookup.data import PretrainedModel, load_pretrained
 from softlookup.models import BERT, GPT, BERTConfig, GPTConfig, pretrained
 from softlookup.models.pretrained.bert_tokenizer import SPECIAL_TOKENS
 from softlookup.models.pretrained.gpt2_tokenizer import byte_characters
 from softlookup.show.looking_inside import induction_panels
 
-CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
-CELLS = {"17_training": "real-run", "19_looking_inside": "induction-gpt2"}
+CELLS = {"training": "real-run", "looking_inside": "induction-gpt2"}
 
 
 def run(chapter: str, load) -> list[tuple[plt.Axes, dict]]:
     """Run the chapter's cell with the names that it needs; the figures that it shows."""
-    cells = nbformat.read(CHAPTERS / f"{chapter}.ipynb", as_version=4).cells
+    cells = nbformat.read(registry.by_name()[chapter].path, as_version=4).cells
     (source,) = [cell.source for cell in cells if cell.id == CELLS[chapter]]
     figures = []
     own = torch.Generator().manual_seed(0)
@@ -45,7 +44,7 @@ def load_tiny(name: str) -> PretrainedModel:
     return PretrainedModel(model, pretrained.BERTTokenizer(pieces))
 
 
-@pytest.mark.parametrize(("chapter", "n_lines"), [("17_training", 2), ("19_looking_inside", 1)])
+@pytest.mark.parametrize(("chapter", "n_lines"), [("training", 2), ("looking_inside", 1)])
 def test_without_the_files_a_line_each(chapter, n_lines, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SOFTLOOKUP_DATA", str(tmp_path))
     assert run(chapter, load_pretrained) == []
@@ -54,8 +53,8 @@ def test_without_the_files_a_line_each(chapter, n_lines, tmp_path, monkeypatch, 
     assert all("not in the cache. load_pretrained(" in line for line in lines)
 
 
-def test_chapter_17_cuts_writes_and_guesses(capsys):
-    assert run("17_training", load_tiny) == []
+def test_the_training_chapter_cuts_writes_and_guesses(capsys):
+    assert run("training", load_tiny) == []
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("A|n| |e|m|b|e|d|d|i|n|g| |i|s|")
     guesses = [line.split(maxsplit=1) for line in lines[-5:]]
@@ -64,8 +63,8 @@ def test_chapter_17_cuts_writes_and_guesses(capsys):
                                               "is", "."}  # fmt: skip
 
 
-def test_chapter_19_draws_two_maps():
-    ((ax, told),) = run("19_looking_inside", load_tiny)
+def test_the_chapter_of_looking_inside_draws_two_maps():
+    ((ax, told),) = run("looking_inside", load_tiny)
     place = plt.rcParams["axes.titlelocation"]
     titles = [panel.get_title(loc=place).split(":")[0] for panel in ax.figure.axes]
     assert titles == ["trained", "untrained"]

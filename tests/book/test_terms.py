@@ -8,12 +8,12 @@ from typing import NamedTuple
 import nbformat
 import pytest
 
-import lecture_map
+import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 GLOSSARY = (ROOT / "chapters" / "glossary.md").read_text(encoding="utf-8")
-BESIDE = [ROOT / "chapters" / f"{name}.ipynb" for name in ("bugs", "larger_machines")]
-PAGES = [*sorted(lecture_map.chapter_files().values()), *BESIDE]
+BESIDE = [registry.by_name()[name] for name in ("bugs", "larger_machines")]
+PAGES = [page.path for page in (*registry.chapters(), *BESIDE)]
 TERMS = re.findall(r"^(\S.*)\n  \S", GLOSSARY, re.MULTILINE)
 NO_PROSE = re.compile(
     r"(?P<link>\{term\}`[^`]*`)"  # stays

@@ -9,6 +9,9 @@ import nbformat
 import pytest
 import torch
 from conftest import ROOT
+from test_registry import page_of
+
+import registry
 
 sys.path.append(str(ROOT / "benchmarks"))
 tiers = importlib.import_module("tiers")
@@ -18,7 +21,7 @@ SHOWN = (ROOT / "benchmarks" / "last_run.md").read_text(encoding="utf-8")
 SHOWN = re.search(r"<!-- tiers -->\n(.*?)\n<!-- end -->", SHOWN, re.DOTALL)[1]
 ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in SHOWN.splitlines()[:-2]]
 RECORD = tiers.read_record()
-NAMES = [path.stem for path in tiers.notebooks()]
+NAMES = [page.name for page in registry.notebooks()]
 
 
 def page_text():
@@ -55,13 +58,16 @@ def test_the_page_says_whether_a_gpu_was_at_hand():
 
 
 def chapters_with_tiers():
-    sources = {path.stem: path.read_text(encoding="utf-8") for path in tiers.notebooks()}
-    return {name for name in {*sources} - {PAGE.stem} if "choose_tier(" in sources[name]}
+    return {
+        page.name
+        for page in registry.notebooks()
+        if page.path != PAGE and "choose_tier(" in page.path.read_text(encoding="utf-8")
+    }
 
 
 def test_the_page_names_the_chapters_whose_sizes_change():
     (said,) = re.findall(r"The sizes change in chapters (.*)\.", page_text())
-    named = set(re.findall(r"\((\w+)\.ipynb\)", said))
+    named = {page_of(address).name for address in re.findall(r"\]\(([^)]+)\)", said)}
     assert named == chapters_with_tiers() == set(tiers.RESULTS)
 
 
@@ -74,19 +80,19 @@ def toy(tmp_path):
     cells = ["found, table = 0.5, bytearray(2**20)", "assert found > 0"]
     notebook = nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, cells)])
     nbformat.write(notebook, tmp_path / "01_toy.ipynb")
-    return tmp_path / "01_toy.ipynb"
+    return registry.Page("01_toy", tmp_path / "01_toy.ipynb")
 
 
 def test_a_notebook_is_executed_and_asked(toy, monkeypatch, tmp_path):
     monkeypatch.setattr(tiers, "RECORD", tmp_path / "tiers.json")
-    monkeypatch.setattr(tiers, "RESULTS", {"01_toy": "f'{found:.0%} of toys'"})
+    monkeypatch.setattr(tiers, "RESULTS", {"toy": "f'{found:.0%} of toys'"})
     monkeypatch.setenv(tiers.TIER_VARIABLE, "cpu")
     tiers.measure([toy])
     (found,) = tiers.read_record()["cpu"][tiers.PROCESSOR].values()
     assert found["result"] == "50% of toys"
     assert found["seconds"] >= 0
     assert found["bytes"] > 2**27
-    assert nbformat.read(toy, as_version=4).cells[0].outputs == []
+    assert nbformat.read(toy.path, as_version=4).cells[0].outputs == []
     assert not [*tmp_path.glob("*.ipynb")][1:]
 
 
@@ -96,7 +102,7 @@ def test_what_the_record_lacks_is_measured_first(monkeypatch):
     here = record["cpu"][tiers.PROCESSOR] = dict.fromkeys(NAMES[1:], found)
     monkeypatch.setenv(tiers.TIER_VARIABLE, "cpu")
     monkeypatch.setattr(tiers, "read_record", lambda: record)
-    monkeypatch.setattr(tiers, "measure", lambda paths: asked.append([p.stem for p in paths]))
+    monkeypatch.setattr(tiers, "measure", lambda pages: asked.append([page.name for page in pages]))
     assert tiers.tier_rows()[0][1:4] == ["–"] * 3
     here[NAMES[0]] = found
     tiers.tier_rows()
@@ -106,10 +112,10 @@ def test_what_the_record_lacks_is_measured_first(monkeypatch):
 def test_a_further_card_is_a_further_row():
     record = copy.deepcopy(RECORD)
     first = {"seconds": 1234, "bytes": 3 * 2**30, "result": "2.00 bits a byte"}
-    record["gpu"] = {"Tesla T4": {"17_training": first}}
-    record["big"] = {"H100": {"17_training": {"seconds": 9, "bytes": None, "result": None}}}
+    record["gpu"] = {"Tesla T4": {"training": first}}
+    record["big"] = {"H100": {"training": {"seconds": 9, "bytes": None, "result": None}}}
     rows = tiers.table_rows(record)
-    at = next(i for i, row in enumerate(rows) if "(17_training.ipynb)" in row[0])
+    at = next(i for i, row in enumerate(rows) if "(training)" in row[0])
     assert rows[at][:4] == tiers.table_rows(RECORD)[at][:4]
     assert rows[at][4:] == ["Tesla T4", "1,234", "3,072", "2.00 bits a byte"]
     assert rows[at + 1] == ["", "", "", "", "H100", "9", "–", ""]

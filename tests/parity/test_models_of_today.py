@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+import registry
+
 transformers = pytest.importorskip("transformers")
 
-CHAPTER = Path(__file__).resolve().parents[2] / "chapters" / "18_modern_attention.ipynb"
+CHAPTER = registry.by_name()["modern_attention"].path
 
 
 def table(cell_id, name):

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup.attention import MultiHeadAttention
+from softlookup.attention import GroupedQueryAttention
 from softlookup.masks import causal_mask, padding_mask
 
 paths = pytest.mark.parametrize("fused", [True, False], ids=["fused", "step by step"])
@@ -37,7 +37,7 @@ def peer_of(layer, *, d_context, dtype=torch.float64):
 
 def ours_from(peer):
     """Our layer with a copy of PyTorch's weights."""
-    layer = MultiHeadAttention(peer.embed_dim, peer.num_heads).to(peer.in_proj_weight.dtype)
+    layer = GroupedQueryAttention(peer.embed_dim, peer.num_heads).to(peer.in_proj_weight.dtype)
     weights, biases = peer.in_proj_weight.chunk(3), peer.in_proj_bias.chunk(3)
     with torch.no_grad():
         for w, weight, bias in zip((layer.W_Q, layer.W_K, layer.W_V), weights, biases, strict=True):
@@ -68,7 +68,7 @@ def gradients(out, inputs):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_self_attention_forward_and_gradient(generator, fused, bias, dtype):
     """True = may read here, True = must not read there: attn_mask is the mask turned round."""
-    layer = MultiHeadAttention(15, 3, bias=bias, fused=fused)
+    layer = GroupedQueryAttention(15, 3, bias=bias, fused=fused)
     layer = randomised(layer, generator).to(dtype)
     peer = peer_of(layer, d_context=15, dtype=dtype)
     x = torch.randn(3, 11, 15, generator=generator).to(dtype).requires_grad_()
@@ -90,7 +90,7 @@ def test_self_attention_forward_and_gradient(generator, fused, bias, dtype):
 @paths
 def test_both_kinds_of_pytorch_s_masks_together(generator, fused):
     """key_padding_mask: True is filler. attn_mask: True is hidden. Ours is not(either)."""
-    layer = randomised(MultiHeadAttention(15, 3, fused=fused), generator).double()
+    layer = randomised(GroupedQueryAttention(15, 3, fused=fused), generator).double()
     peer = peer_of(layer, d_context=15)
     x = torch.randn(3, 11, 15, dtype=torch.float64, generator=generator)
     filler = torch.arange(11) >= torch.tensor(LENGTHS).unsqueeze(-1)
@@ -102,7 +102,7 @@ def test_both_kinds_of_pytorch_s_masks_together(generator, fused):
 
 @paths
 def test_cross_attention_forward_weights_and_gradient(generator, fused):
-    layer = randomised(MultiHeadAttention(15, 5, d_context=7, fused=fused), generator).double()
+    layer = randomised(GroupedQueryAttention(15, 5, d_context=7, fused=fused), generator).double()
     peer = peer_of(layer, d_context=7)
     x = torch.randn(3, 13, 15, dtype=torch.float64, generator=generator).requires_grad_()
     context = torch.randn(3, 11, 7, dtype=torch.float64, generator=generator).requires_grad_()
@@ -127,7 +127,7 @@ def test_cross_attention_forward_weights_and_gradient(generator, fused):
 
 @paths
 def test_a_mask_of_each_head_is_pytorch_s_mask_of_batch_times_heads(generator, fused):
-    layer = randomised(MultiHeadAttention(15, 3, fused=fused), generator).double()
+    layer = randomised(GroupedQueryAttention(15, 3, fused=fused), generator).double()
     peer = peer_of(layer, d_context=15)
     x = torch.randn(2, 11, 15, dtype=torch.float64, generator=generator)
     mask = torch.rand(2, 3, 11, 11, generator=generator) < 0.5
@@ -138,7 +138,7 @@ def test_a_mask_of_each_head_is_pytorch_s_mask_of_batch_times_heads(generator, f
 
 @paths
 def test_a_score_bias_is_pytorch_s_mask_of_numbers(generator, fused):
-    layer = randomised(MultiHeadAttention(15, 3, fused=fused), generator).double()
+    layer = randomised(GroupedQueryAttention(15, 3, fused=fused), generator).double()
     peer = peer_of(layer, d_context=15)
     x = torch.randn(2, 11, 15, dtype=torch.float64, generator=generator)
     bias = torch.randn(3, 11, 11, dtype=torch.float64, generator=generator)
@@ -166,7 +166,7 @@ def test_both_layers_have_as_many_parameters():
         counts = [
             sum(p.numel() for p in layer.parameters())
             for layer in (
-                MultiHeadAttention(d_model, n_heads), nn.MultiheadAttention(d_model, n_heads)
+                GroupedQueryAttention(d_model, n_heads), nn.MultiheadAttention(d_model, n_heads)
             )
         ]  # fmt: skip
         assert counts[0] == counts[1] == 4 * (d_model**2 + d_model)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
-from softlookup.attention import MultiHeadAttention, attention_weights
+from softlookup.attention import GroupedQueryAttention, attention_weights
 from softlookup.attention.positions import (
     LearnedPositions,
     Rotary,
@@ -150,7 +150,7 @@ def test_rotary_scores_in_scaled_dot_product_attention(generator):
 
 def test_rotary_in_many_heads(generator):
     """The layer hands queries and keys of all heads over; the queries are the last positions."""
-    layer = MultiHeadAttention(6, 3, d_k=4, d_v=2, d_context=5).double()
+    layer = GroupedQueryAttention(6, 3, d_k=4, d_v=2, d_context=5).double()
     x, context = random(generator, 2, 3, 6), random(generator, 2, 7, 5)
     query, key, value = (
         linear(rows).unflatten(-1, (3, -1)).transpose(1, 2)
@@ -168,7 +168,7 @@ def test_rotary_in_many_heads(generator):
 
 def test_alibi_in_many_heads(generator):
     """Its bias in our layer, as the float mask of PyTorch's kernel."""
-    layer = MultiHeadAttention(6, 3).double()
+    layer = GroupedQueryAttention(6, 3).double()
     x = random(generator, 2, 7, 6)
     query, key, value = (
         linear(x).unflatten(-1, (3, 2)).transpose(1, 2)

@@ -12,7 +12,13 @@ from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing import assert_close
 
-from softlookup.attention import LayerCache, MultiHeadAttention, join_heads, split_heads
+from softlookup.attention import (
+    GroupedQueryAttention,
+    LayerCache,
+    MultiHeadAttention,
+    join_heads,
+    split_heads,
+)
 from softlookup.masks import causal_mask, padding_mask
 
 sizes = st.integers(1, 7)
@@ -65,7 +71,7 @@ def problems(draw, lead=any_lead, least=1, biases=True):
     n_heads, d_k, d_v, d_model, d_context = (draw(st.integers(1, 5)) for _ in range(5))
     n_q, n_k = (draw(st.integers(least, 7)) for _ in range(2))
     options = {"d_k": d_k, "d_v": d_v, "d_context": d_context, "bias": draw(st.booleans())}
-    layer = seeded(MultiHeadAttention(d_model, n_heads, **options), seed)
+    layer = seeded(GroupedQueryAttention(d_model, n_heads, **options), seed)
     shapes = [(*lead, n_q, d_model), (*lead, n_k, d_context), (n_heads, n_q, n_k)]
     x, context, score_bias = normal(seed, *shapes)
     mask = draw(masks(lead, n_heads, n_q, n_k, seed % 2**31))
@@ -134,6 +140,42 @@ def by_hand(problem):
     return torch.stack(outputs).reshape(*lead, n_q, -1)
 
 
+# The plain layer is the one inside the models, with nothing added
+
+
+@paths
+@given(problems(biases=False))
+def test_the_plain_layer_is_the_full_one_with_nothing_added(fused, problem):
+    layer, x, context, mask, _ = problem
+    assume(mask is None or mask.ndim <= x.ndim)  # the plain one has one mask for all heads
+    widths = {"d_k": layer.W_Q.out_features // layer.n_heads, "d_context": context.shape[-1]}
+    widths["d_v"] = layer.W_V.out_features // layer.n_heads
+    has_bias = layer.W_Q.bias is not None
+    plain = MultiHeadAttention(x.shape[-1], layer.n_heads, bias=has_bias, **widths).double()
+    plain.load_state_dict(layer.state_dict())
+    layer.fused = fused
+    inputs = [x.clone().requires_grad_(), context.clone().requires_grad_()]
+    outs = [one(*inputs, mask) for one in (plain, layer)]
+    assert_close(*outs, **EXACT)
+    ours, theirs = (torch.autograd.grad(out.square().sum(), inputs) for out in outs)
+    for a, b in zip(ours, theirs, strict=True):
+        assert_close(a, b, rtol=1e-10, atol=1e-10)
+
+
+@given(problems(biases=False), ANYTHING, seeds)
+def test_in_the_plain_layer_too_nobody_reads_what_nobody_may_read(problem, content, seed):
+    layer, x, context, _, _ = problem
+    plain = MultiHeadAttention(
+        x.shape[-1], layer.n_heads, d_context=context.shape[-1], d_k=2, d_v=3
+    )
+    plain = seeded(plain, seed)
+    mask = torch.ones(x.shape[-2], context.shape[-2], dtype=torch.bool)
+    mask[:, 0] = mask[0] = False
+    expected = plain(x, context, mask)
+    x[..., 0, :], context[..., 0, :] = content, content
+    assert_close(plain(x, context, mask), expected, **EXACT)
+
+
 # The three agree
 
 
@@ -162,8 +204,8 @@ def test_both_paths_have_the_same_gradients(problem):
 def test_errors_are_at_most_twice_those_of_pytorch(dtype, n_heads, d_k, n_q, n_k, limit, seed):
     """Root mean square over 64 texts, against float64 with the very same rounded numbers."""
     d_model = n_heads * d_k
-    layer = seeded(MultiHeadAttention(d_model, n_heads), seed).to(dtype)
-    exact = MultiHeadAttention(d_model, n_heads, fused=False).double()
+    layer = seeded(GroupedQueryAttention(d_model, n_heads), seed).to(dtype)
+    exact = GroupedQueryAttention(d_model, n_heads, fused=False).double()
     exact.load_state_dict(layer.state_dict())
     x, context, noise = normal(seed, (64, n_q, d_model), (64, n_k, d_model), (n_q, n_k))
     x, context = x.to(dtype), context.to(dtype)
@@ -248,7 +290,7 @@ def test_a_masked_pair_has_no_influence(fused, problem, seed):
 def test_the_causal_mask_hides_the_future(fused, n, data, seed):
     """By perturbation, bit by bit; and by gradient, exactly zero."""
     s = data.draw(st.integers(1, n - 1))
-    layer = seeded(MultiHeadAttention(6, 3, fused=fused), seed)
+    layer = seeded(GroupedQueryAttention(6, 3, fused=fused), seed)
     (x,) = normal(seed, (n, 6))
     before = layer(x, mask=causal_mask(n))
     changed = x.clone()
@@ -267,7 +309,7 @@ def test_the_causal_mask_hides_the_future(fused, n, data, seed):
 def test_last_queries_with_all_keys_equal_the_end_of_the_whole_pass(fused, n, data, seed):
     """The causal mask is aligned to the end where there are fewer queries than keys."""
     n_q = data.draw(st.integers(1, n))
-    layer = seeded(MultiHeadAttention(6, 3, fused=fused), seed)
+    layer = seeded(GroupedQueryAttention(6, 3, fused=fused), seed)
     (x,) = normal(seed, (2, n, 6))
     whole = layer(x, mask=causal_mask(n), rotary=turn)
     last = layer(x[:, n - n_q :], x, causal_mask(n_q, n), rotary=turn)
@@ -277,7 +319,7 @@ def test_last_queries_with_all_keys_equal_the_end_of_the_whole_pass(fused, n, da
 @paths
 @given(sizes, st.integers(1, 5), ANYTHING, seeds)
 def test_filler_has_no_influence_on_the_real_tokens(fused, n, extra, content, seed):
-    layer = seeded(MultiHeadAttention(6, 2, fused=fused), seed)
+    layer = seeded(GroupedQueryAttention(6, 2, fused=fused), seed)
     (x,) = normal(seed, (3, n + extra, 6))
     x[:, n:] = content
     out = layer(x, mask=padding_mask([n] * 3, n + extra))
@@ -403,8 +445,8 @@ def grouped(draw):
     )
     options = {"d_k": 2 * d_k, "d_v": d_v, "d_context": d_context, "bias": draw(st.booleans()),
                "qk_norm": draw(st.booleans())}  # fmt: skip
-    shared = MultiHeadAttention(d_model, n_heads, n_kv_heads=n_kv_heads, **options)
-    layer, full = seeded(shared, seed), MultiHeadAttention(d_model, n_heads, **options).double()
+    shared = GroupedQueryAttention(d_model, n_heads, n_kv_heads=n_kv_heads, **options)
+    layer, full = seeded(shared, seed), GroupedQueryAttention(d_model, n_heads, **options).double()
     state = layer.state_dict()
     for name in state:
         if name.startswith(("W_K", "W_V")):
@@ -467,7 +509,7 @@ def test_normalised_queries_and_keys_by_hand(fused, problem):
 @given(st.integers(1, 6), st.integers(1, 6), st.booleans(), seeds)
 def test_a_cache_is_the_context_in_two_pieces(fused, n_kept, n_q, qk_norm, seed):
     """Under the causal mask, with places that each text has for itself."""
-    layer = MultiHeadAttention(12, 6, n_kv_heads=2, qk_norm=qk_norm, fused=fused)
+    layer = GroupedQueryAttention(12, 6, n_kv_heads=2, qk_norm=qk_norm, fused=fused)
     layer, n = seeded(layer, seed), n_kept + n_q
     (x,) = normal(seed, (3, n, 12))
     places = torch.stack([torch.arange(n) + 5 * b for b in range(3)])

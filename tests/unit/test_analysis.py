@@ -29,7 +29,7 @@ from softlookup.analysis import (
 )
 from softlookup.attention import (
     Attention,
-    MultiHeadAttention,
+    GroupedQueryAttention,
     attention_scores,
     attention_weights,
     split_heads,
@@ -52,7 +52,7 @@ def x(generator):
 
 @pytest.fixture
 def layer():
-    return MultiHeadAttention(15, 3).double()
+    return GroupedQueryAttention(15, 3).double()
 
 
 class TwoLayers(nn.Module):
@@ -60,8 +60,10 @@ class TwoLayers(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.first = MultiHeadAttention(15, 3)
-        self.rest = nn.ModuleList([MultiHeadAttention(15, 5, fused=False), Attention(15, 15, 15)])
+        self.first = GroupedQueryAttention(15, 3)
+        self.rest = nn.ModuleList(
+            [GroupedQueryAttention(15, 5, fused=False), Attention(15, 15, 15)]
+        )
 
     def forward(self, x):
         x = self.first(x, mask=causal_mask(x.shape[-2]))
@@ -521,7 +523,7 @@ def test_captured_variance_by_hand():
 
 
 def test_score_matrices_are_behind_the_scores(x):
-    layer = MultiHeadAttention(15, 3, d_k=2, d_v=5, bias=False).double()
+    layer = GroupedQueryAttention(15, 3, d_k=2, d_v=5, bias=False).double()
     found = score_matrices(layer)
     query, key = (split_heads(w(x), 3) for w in (layer.W_Q, layer.W_K))
     expected = attention_scores(query, key) * math.sqrt(2)
@@ -532,7 +534,7 @@ def test_score_matrices_are_behind_the_scores(x):
 
 def test_heads_in_one_planted_subspace_have_a_concatenation_of_low_rank():
     """Each head is of full rank d_k = 5; together they use no more than the planted 7."""
-    layer = MultiHeadAttention(60, 12, bias=False).double()
+    layer = GroupedQueryAttention(60, 12, bias=False).double()
     basis = torch.randn(7, 60, dtype=torch.float64)
     with torch.no_grad():
         layer.W_Q.weight.copy_(torch.randn(60, 7, dtype=torch.float64) @ basis)
@@ -543,7 +545,7 @@ def test_heads_in_one_planted_subspace_have_a_concatenation_of_low_rank():
     assert (heads[:, 4] > 1 - 1e-12).all()
     assert together[5] < 1 - 1e-9
     assert together[6] > 1 - 1e-12
-    free = MultiHeadAttention(60, 12, bias=False).double()
+    free = GroupedQueryAttention(60, 12, bias=False).double()
     assert captured_variance(score_matrices(free).sum(dim=0))[6] < 0.6
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.attention import KeyValueCache, LayerCache, MultiHeadAttention, readable
+from softlookup.attention import GroupedQueryAttention, KeyValueCache, LayerCache, readable
 
 
 def filled(cache, lengths, n, *, n_kv_heads=3, d_k=5, d_v=7):
@@ -164,7 +164,7 @@ def test_a_copy_goes_its_own_way():
 
 @pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
 def test_a_layer_keeps_its_keys_before_they_are_turned(n_kv_heads, generator):
-    layer = MultiHeadAttention(8, 4, n_kv_heads=n_kv_heads, qk_norm=True).double()
+    layer = GroupedQueryAttention(8, 4, n_kv_heads=n_kv_heads, qk_norm=True).double()
     x = torch.randn(3, 5, 8, dtype=torch.float64, generator=generator)
     cache = LayerCache()
     layer(x, rotary=lambda rows, positions: -rows, cache=cache)
@@ -176,7 +176,7 @@ def test_a_layer_keeps_its_keys_before_they_are_turned(n_kv_heads, generator):
 
 def test_the_other_text_is_projected_once(generator):
     """Cross-attention over a cache, with nothing new to read, is cross-attention."""
-    layer = MultiHeadAttention(8, 4, d_context=5).double()
+    layer = GroupedQueryAttention(8, 4, d_context=5).double()
     x = torch.randn(3, 7, 8, dtype=torch.float64, generator=generator)
     context = torch.randn(3, 11, 5, dtype=torch.float64, generator=generator)
     mask = torch.rand(3, 1, 11, generator=generator) < 0.6

@@ -12,7 +12,6 @@ from softlookup.attention import (
     attention_scores,
     bilinear_scores,
     cosine_scores,
-    gaussian_process_mean,
     gaussian_process_weights,
     gaussian_scores,
     hard_lookup,
@@ -239,15 +238,15 @@ def test_gaussian_process_of_the_lecture():
     assert (raw @ Y).item() == pytest.approx(-1.6353, abs=5e-5)
     weights = gaussian_process_weights(QUERY, X, gaussian_scores, noise=0.01)
     assert_close(weights, tensor([[-0.0705, 0.6934, 0.1754]]), rtol=0, atol=5e-5)
-    mean = gaussian_process_mean(QUERY, X, Y, gaussian_scores, noise=0.01)
+    mean = gaussian_process_weights(QUERY, X, gaussian_scores, noise=0.01) @ Y
     assert mean.shape == (1,)
     assert mean.item() == pytest.approx(-1.7343, abs=5e-5)
 
 
 def test_gaussian_process_without_noise_goes_through_the_points(generator):
     y = torch.randn(3, 2, dtype=torch.float64, generator=generator)
-    assert_close(gaussian_process_mean(X, X, y, gaussian_scores, noise=0.0), y)
-    far = gaussian_process_mean(tensor([[900.0]]), X, y, gaussian_scores, noise=0.0)
+    assert_close(gaussian_process_weights(X, X, gaussian_scores, noise=0.0) @ y, y)
+    far = gaussian_process_weights(tensor([[900.0]]), X, gaussian_scores, noise=0.0) @ y
     assert far.tolist() == [[0.0, 0.0]]
 
 
@@ -419,7 +418,7 @@ def test_smoothing_refuses_targets(x, y, message):
     with pytest.raises(ValueError, match=message):
         nadaraya_watson(QUERY, x, y, laplace_scores)
     with pytest.raises(ValueError, match=message):
-        gaussian_process_mean(QUERY, x, y, gaussian_scores, noise=1.0)
+        gaussian_process_weights(QUERY, x, gaussian_scores, noise=1.0) @ y
 
 
 @pytest.mark.parametrize("noise", [-0.1, math.inf, math.nan])

@@ -12,6 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score, recall_score
 
+import registry
 from softlookup import data
 from softlookup.data import CLASSES, KINDS, LECTURE_SENTENCES, SOURCES, Message, messages, split
 from softlookup.words import ngrams, word_tokens
@@ -249,6 +250,6 @@ def test_the_lectures_two_sentences_stand_in_one_place():
     from softlookup.show import tfidf_bench
 
     assert counting.SLIDE is tfidf_bench.LECTURE is LECTURE_SENTENCES
-    cells = (CARD.parent / "02_counting_words.ipynb").read_text(encoding="utf-8")
+    cells = registry.by_name()["counting_words"].path.read_text(encoding="utf-8")
     for i, text in enumerate(LECTURE_SENTENCES, start=1):
         assert rf"x{i} = \"{text}\"" in cells or "x1, x2 = LECTURE_SENTENCES" in cells

@@ -6,7 +6,13 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.attention import Attention, MultiHeadAttention, attention, join_heads, split_heads
+from softlookup.attention import (
+    Attention,
+    GroupedQueryAttention,
+    attention,
+    join_heads,
+    split_heads,
+)
 from softlookup.masks import causal_mask
 
 
@@ -20,7 +26,7 @@ def _seed():
 def layer(request):
     """Three heads of width 2; values of width 5, a context of width 11."""
     options = {"d_k": 2, "d_v": 5, "d_context": 11, "fused": request.param}
-    return MultiHeadAttention(7, 3, **options).double()
+    return GroupedQueryAttention(7, 3, **options).double()
 
 
 @pytest.fixture
@@ -45,7 +51,7 @@ def seen_by(probe):
 
 def test_shapes_of_the_base_model():
     """`multi-head-shapes`: 8 heads of 512 × 64, and W^O of 512 × 512."""
-    layer = MultiHeadAttention(512, 8)
+    layer = GroupedQueryAttention(512, 8)
     assert layer.W_Q.weight.chunk(8)[0].mT.shape == (512, 64)
     assert layer.W_V.weight.chunk(8)[0].mT.shape == (512, 64)
     assert layer.W_O.weight.mT.shape == (512, 512)
@@ -54,25 +60,25 @@ def test_shapes_of_the_base_model():
 @pytest.mark.parametrize("n_heads", [1, 2, 4, 8, 16, 64, 512])
 def test_the_number_of_heads_does_not_change_the_number_of_parameters(n_heads):
     """`head-dim-split`: 8·3·512·64 + 512² = 4·512² = 1,048,576, for every number of heads."""
-    layer = MultiHeadAttention(512, n_heads, bias=False)
+    layer = GroupedQueryAttention(512, n_heads, bias=False)
     assert sum(p.numel() for p in layer.parameters()) == 4 * 512**2 == 1_048_576
     assert layer.W_Q.out_features // n_heads == 512 // n_heads
 
 
 def test_parameters_by_formula():
-    layer = MultiHeadAttention(7, 3, d_k=2, d_v=5, d_context=11)
+    layer = GroupedQueryAttention(7, 3, d_k=2, d_v=5, d_context=11)
     shapes = {name: tuple(p.shape) for name, p in layer.named_parameters()}
     assert shapes == {
         "W_Q.weight": (6, 7), "W_Q.bias": (6,), "W_K.weight": (6, 11), "W_K.bias": (6,),
         "W_V.weight": (15, 11), "W_V.bias": (15,), "W_O.weight": (7, 15), "W_O.bias": (7,),
     }  # fmt: skip
-    assert sum(p.numel() for p in MultiHeadAttention(64, 8).parameters()) == 16_640  # E77
-    assert sum(p.numel() for p in MultiHeadAttention(64, 8, bias=False).parameters()) == 16_384
+    assert sum(p.numel() for p in GroupedQueryAttention(64, 8).parameters()) == 16_640  # E77
+    assert sum(p.numel() for p in GroupedQueryAttention(64, 8, bias=False).parameters()) == 16_384
 
 
 def test_thinking_machines():
     """`mha-illustration-thinking-machines`: (2, 512) → 8 × (2, 64) → (2, 512) → (2, 512)."""
-    layer = MultiHeadAttention(512, 8)
+    layer = GroupedQueryAttention(512, 8)
     heads, joined = seen_by(layer.heads), seen_by(layer.W_O)
     x = torch.randn(2, 512)
     out = layer(x)
@@ -81,7 +87,7 @@ def test_thinking_machines():
 
 
 def test_a_head_starts_with_other_numbers_than_the_next():
-    layer = MultiHeadAttention(64, 8)
+    layer = GroupedQueryAttention(64, 8)
     for w in (layer.W_Q, layer.W_K, layer.W_V):
         blocks = w.weight.chunk(8)
         assert not any(blocks[h].equal(blocks[0]) for h in range(1, 8))
@@ -102,7 +108,7 @@ def test_split_and_join_by_hand():
 
 
 def test_one_head_is_attention_and_a_projection(x, context):
-    layer = MultiHeadAttention(7, 1, d_k=3, d_v=5, d_context=11).double()
+    layer = GroupedQueryAttention(7, 1, d_k=3, d_v=5, d_context=11).double()
     single = Attention(7, 3, 5, d_context=11, bias=True).double()
     for name in ("W_Q", "W_K", "W_V"):
         getattr(single, name).load_state_dict(getattr(layer, name).state_dict())
@@ -125,7 +131,7 @@ def test_each_head_is_attention_among_its_own_blocks(layer, x, context, generato
 
 
 def test_without_context_x_reads_itself(x):
-    layer = MultiHeadAttention(7, 7).double()
+    layer = GroupedQueryAttention(7, 7).double()
     assert_close(layer(x), layer(x, x), rtol=0, atol=0)
 
 
@@ -201,8 +207,8 @@ def test_the_switch_changes_neither_the_parameters_nor_the_result(layer, x, cont
 @pytest.mark.parametrize("fused", [True, False])
 def test_dropout_falls_on_the_weights_in_training_alone(fused, x):
     """With values that are all 1 a head's output is its row sum: 1 on average, not each time."""
-    layer = MultiHeadAttention(7, 7, dropout=0.1, fused=fused).double()
-    plain = MultiHeadAttention(7, 7, fused=fused).double()
+    layer = GroupedQueryAttention(7, 7, dropout=0.1, fused=fused).double()
+    plain = GroupedQueryAttention(7, 7, fused=fused).double()
     plain.load_state_dict(layer.state_dict())
     assert_close(layer.eval()(x), plain(x), rtol=0, atol=0)
     torch.nn.init.zeros_(layer.W_V.weight)
@@ -216,7 +222,7 @@ def test_dropout_falls_on_the_weights_in_training_alone(fused, x):
 
 
 def test_the_weights_are_seen_before_dropout(x):
-    layer = MultiHeadAttention(7, 7, dropout=0.5, fused=False).double().train()
+    layer = GroupedQueryAttention(7, 7, dropout=0.5, fused=False).double().train()
     weights, dropped = seen_by(layer.weights), seen_by(layer.dropout)
     layer(x)
     assert_close(weights[0].sum(dim=-1), torch.ones(2, 7, 13, dtype=torch.float64))
@@ -242,7 +248,7 @@ def test_rotary_gets_the_last_positions_for_fewer_queries(layer, x, context):
 @pytest.mark.parametrize("n_kv_heads", [8, 4, 2, 1])
 def test_parameters_with_shared_keys(n_kv_heads):
     """`W_Q` and `W_O` stay; `W_K` and `W_V` shrink with their heads."""
-    layer = MultiHeadAttention(512, 8, n_kv_heads=n_kv_heads, bias=False)
+    layer = GroupedQueryAttention(512, 8, n_kv_heads=n_kv_heads, bias=False)
     assert layer.W_K.weight.shape == layer.W_V.weight.shape == (64 * n_kv_heads, 512)
     count = sum(p.numel() for p in layer.parameters())
     assert count == 2 * 512**2 + 2 * 512 * 64 * n_kv_heads
@@ -251,7 +257,7 @@ def test_parameters_with_shared_keys(n_kv_heads):
 @pytest.mark.parametrize("fused", [True, False])
 def test_neighbours_share_and_not_every_other_head(fused, x):
     """Of four heads, 0 and 1 read the values of the first, 2 and 3 those of the second."""
-    layer = MultiHeadAttention(7, 4, d_k=2, d_v=3, n_kv_heads=2, fused=fused).double()
+    layer = GroupedQueryAttention(7, 4, d_k=2, d_v=3, n_kv_heads=2, fused=fused).double()
     torch.nn.init.zeros_(layer.W_V.weight)
     with torch.no_grad():
         layer.W_V.bias.copy_(torch.tensor([1.0, 1.0, 1.0, 2.0, 2.0, 2.0]))
@@ -262,7 +268,7 @@ def test_neighbours_share_and_not_every_other_head(fused, x):
 
 
 def test_normalised_queries_and_keys_have_a_gain_each(x):
-    layer = MultiHeadAttention(7, 7, d_k=5, d_v=3, qk_norm=True, fused=False).double()
+    layer = GroupedQueryAttention(7, 7, d_k=5, d_v=3, qk_norm=True, fused=False).double()
     assert layer.query_norm.weight.shape == layer.key_norm.weight.shape == (5,)
     weights = seen_by(layer.weights)
     layer(x)
@@ -277,7 +283,7 @@ def test_normalised_queries_and_keys_have_a_gain_each(x):
 
 
 def test_normalised_queries_under_autocast(x):
-    layer = MultiHeadAttention(7, 7, d_k=5, d_v=3, qk_norm=True)
+    layer = GroupedQueryAttention(7, 7, d_k=5, d_v=3, qk_norm=True)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         out = layer(x.float())
     assert_close(out.float(), layer(x.float()), rtol=0.05, atol=0.02)
@@ -321,11 +327,11 @@ def test_places_are_handed_to_rotary(layer, x, context):
 )
 def test_the_layer_refuses(arguments, options, message):
     with pytest.raises(ValueError, match=message):
-        MultiHeadAttention(*arguments, **options)
+        GroupedQueryAttention(*arguments, **options)
 
 
 def test_widths_that_are_given_need_not_divide():
-    assert MultiHeadAttention(7, 2, d_k=3, d_v=5).W_O.weight.shape == (7, 10)
+    assert GroupedQueryAttention(7, 2, d_k=3, d_v=5).W_O.weight.shape == (7, 10)
 
 
 @pytest.mark.bad_input

@@ -14,6 +14,7 @@ Read in this order:
 from softlookup.attention.additive import (
     AdditiveAttention,
     MultiplicativeAttention,
+    ScoredAttention,
     additive_scores,
 )
 from softlookup.attention.cache import KeyValueCache, LayerCache, readable
@@ -37,11 +38,14 @@ from softlookup.attention.dot_product import (
     attention_weights,
 )
 from softlookup.attention.graph import GraphAttention, graph_mask, graph_scores
+from softlookup.attention.grouped_query import GroupedQueryAttention, Reading
 from softlookup.attention.lookup import (
+    SoftLookup,
     attend,
     hard_lookup,
     lookup_error_bound,
     lookup_weights,
+    shares,
     soft_lookup,
 )
 from softlookup.attention.multi_head import MultiHeadAttention, join_heads, split_heads
@@ -52,7 +56,6 @@ from softlookup.attention.scores import (
     laplace_scores,
 )
 from softlookup.attention.smoothing import (
-    gaussian_process_mean,
     gaussian_process_weights,
     nadaraya_watson,
 )
@@ -61,11 +64,15 @@ __all__ = [
     "AdditiveAttention",
     "Attention",
     "GraphAttention",
+    "GroupedQueryAttention",
     "KeyValueCache",
     "LayerCache",
     "MultiHeadAttention",
     "MultiplicativeAttention",
     "Operations",
+    "Reading",
+    "ScoredAttention",
+    "SoftLookup",
     "additive_scores",
     "attend",
     "attention",
@@ -77,7 +84,6 @@ __all__ = [
     "count_operations",
     "critical_path",
     "dependency_graph",
-    "gaussian_process_mean",
     "gaussian_process_weights",
     "gaussian_scores",
     "graph_mask",
@@ -93,6 +99,7 @@ __all__ = [
     "projection_multiplications",
     "readable",
     "recurrent_multiplications",
+    "shares",
     "soft_lookup",
     "softmax_exponentials",
     "split_heads",

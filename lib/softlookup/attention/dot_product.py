@@ -6,18 +6,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from softlookup.checks import (
-    require,
-    require_dtype,
-    require_float,
-    require_int,
-    require_pair_mask,
-    require_rows,
-    require_same_dtype,
-)
-from softlookup.ops import masked_softmax, softmax, without_idle, without_unread
+from softlookup.attention.lookup import SoftLookup, attend, lookup_weights
+from softlookup.checks import Rate, Size, checked
+from softlookup.ops import without_idle, without_unread
 
 
+@checked(not_empty="d_k")
 def attention_scores(
     query: Float[Tensor, "*batch n_q d_k"],
     key: Float[Tensor, "*batch n_k d_k"],
@@ -46,11 +40,11 @@ def attention_scores(
         >>> attention_scores(torch.ones(1, 4), torch.ones(2, 4))
         tensor([[2., 2.]])
     """
-    _check_query_and_key(query, key)
     scores = query @ key.mT
     return scores / math.sqrt(query.shape[-1]) if scale else scores
 
 
+@checked(not_empty="d_k")
 def attention_weights(
     query: Float[Tensor, "*batch n_q d_k"],
     key: Float[Tensor, "*batch n_k d_k"],
@@ -81,16 +75,11 @@ def attention_weights(
         >>> attention_weights(torch.zeros(1, 4), torch.zeros(2, 4))
         tensor([[0.5000, 0.5000]])
     """
-    _check_query_and_key(query, key)
-    _check_mask(mask, query, key)
-    if key.shape[-2] == 0:
-        return attention_scores(query, key)  # no key, no weight
-    if mask is None:
-        return softmax(attention_scores(query, key, scale=scale))
     query, key = without_idle(query, mask), without_unread(key, mask)
-    return masked_softmax(attention_scores(query, key, scale=scale), mask)
+    return lookup_weights(attention_scores(query, key, scale=scale), mask)
 
 
+@checked(not_empty="d_k")
 def attention(
     query: Float[Tensor, "*batch n_q d_k"],
     key: Float[Tensor, "*batch n_k d_k"],
@@ -123,14 +112,13 @@ def attention(
         >>> attention(torch.zeros(1, 4), torch.zeros(2, 4), torch.tensor([[0.0, 3.0], [4.0, 1.0]]))
         tensor([[2., 2.]])
     """
-    _check_query_and_key(query, key)
-    _check_value(value, key)
     wide = torch.promote_types(value.dtype, torch.float32)  # half precision: round at the end
-    weights = attention_weights(query.to(wide), key.to(wide), mask)
-    return (weights @ without_unread(value.to(wide), mask)).to(value.dtype)
+    query, key = without_idle(query, mask).to(wide), without_unread(key, mask).to(wide)
+    return attend(attention_scores(query, key), value, mask)
 
 
-class Attention(nn.Module):
+@checked
+class Attention(SoftLookup):
     r"""One head: attention among learned projections, $Q = XW^Q$, $K = CW^K$, $V = CW^V$.
 
     In self-attention the context $C$ is $X$ itself; in cross-attention it is another text.
@@ -160,28 +148,25 @@ class Attention(nn.Module):
 
     def __init__(
         self,
-        d_model: int,
-        d_k: int,
-        d_v: int,
+        d_model: Size,
+        d_k: Size,
+        d_v: Size,
         *,
-        d_context: int | None = None,
-        dropout: float = 0.0,
+        d_context: Size | None = None,
+        dropout: Rate = 0.0,
         bias: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(dropout)
         d_context = d_model if d_context is None else d_context
-        require_int(1, d_model=d_model, d_k=d_k, d_v=d_v, d_context=d_context)
-        require(0 <= dropout < 1, "dropout must be at least 0 and less than 1", dropout=dropout)
+        self.d_model, self.d_context = d_model, d_context
         self.W_Q = nn.Linear(d_model, d_k, bias=bias)  # its .weight is the transpose of W^Q
         self.W_K = nn.Linear(d_context, d_k, bias=bias)
         self.W_V = nn.Linear(d_context, d_v, bias=bias)
-        self.weights = nn.Identity()  # probe: hook it to see A
-        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self,
-        x: Float[Tensor, "*batch n_q d_model"],
-        context: Float[Tensor, "*batch n_k d_context"] | None = None,
+        x: Float[Tensor, "*batch n_q {self.d_model}"],
+        context: Float[Tensor, "*batch n_k {self.d_context}"] | None = None,
         mask: Bool[Tensor, "*#batch #n_q n_k"] | None = None,
     ) -> Float[Tensor, "*batch n_q d_v"]:
         r"""Each row of ``x`` reads from ``context``: $Z = \mathrm{softmax}(QK^\top/\sqrt{d_k})\,V$.
@@ -199,44 +184,6 @@ class Attention(nn.Module):
             ValueError: The shapes or the dtypes do not fit, or ``mask`` is not boolean.
         """
         context = x if context is None else context
-        self._check_input(x, context, mask)
         x, context = without_idle(x, mask), without_unread(context, mask)
         query, key, value = self.W_Q(x), self.W_K(context), self.W_V(context)
-        weights = self.weights(attention_weights(query, key, mask))
-        return self.dropout(weights) @ value
-
-    def _check_input(self, x: Tensor, context: Tensor, mask: Tensor | None) -> None:
-        require_rows(self.W_Q.in_features, x=x)
-        require_rows(self.W_K.in_features, context=context)
-        require_dtype(self.W_Q.weight.dtype, x=x, context=context)
-        _check_rows(x=x, context=context)
-        _check_mask(mask, x, context)
-
-
-def _check_query_and_key(query: Tensor, key: Tensor) -> None:
-    require_float(query=query, key=key)
-    _check_rows(query=query, key=key)
-    rule = "query and key must have the same last dimension d_k of at least 1"
-    fits = query.shape[-1] == key.shape[-1] > 0
-    require(fits, rule, query=query, key=key)
-
-
-def _check_rows(**rows: Tensor) -> None:
-    """Two matrices by name, what reads and what is read, must agree in leading axes and dtype."""
-    reads, is_read = rows.values()
-    both = " and ".join(rows)
-    same_axes = reads.shape[:-2] == is_read.shape[:-2]
-    rule = f"{both} must be matrices with the same leading axes"
-    require(reads.ndim >= 2 and is_read.ndim >= 2 and same_axes, rule, **rows)
-    require_same_dtype(**rows)
-
-
-def _check_value(value: Tensor, key: Tensor) -> None:
-    rule = "there must be one value for each key: the same shape but for the last axis"
-    require(value.ndim >= 2 and value.shape[:-1] == key.shape[:-1], rule, key=key, value=value)
-    require_same_dtype(key=key, value=value)
-
-
-def _check_mask(mask: Tensor | None, query: Tensor, key: Tensor) -> None:
-    if mask is not None:
-        require_pair_mask(mask, (*query.shape[:-1], key.shape[-2]))
+        return self.mix(attention_scores(query, key), value, mask)

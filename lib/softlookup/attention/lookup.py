@@ -1,21 +1,27 @@
-"""A dictionary that may be asked softly: any scores, their softmax, a mix of the values."""
+"""The soft lookup, the thread of the book: scores become weights, and weights mix the values.
+
+Every attention of the library is ``attend`` with scores of its own, and every layer of attention is
+a ``SoftLookup``. The dot product (``dot_product``), a kernel (``smoothing``), a small network
+(``additive``) or a graph (``graph``) says how well a query fits a key; linear attention
+(``efficient``) divides by the sum, ``shares``, where all others take the softmax.
+"""
 
 import math
+from collections.abc import Callable
+from typing import Annotated
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from softlookup.checks import (
-    require,
-    require_float,
-    require_int,
-    require_pair_mask,
-    require_same_dtype,
-)
+from softlookup.checks import NotNegative, Positive, Range, Rate, Size, checked
 from softlookup.ops import masked_softmax, softmax, without_unread
 
+Normalizer = Callable[[Tensor, Tensor | None], Tensor]
+"""Scores and a mask to weights, row by row: ``lookup_weights``, or ``shares``."""
 
+
+@checked
 def lookup_weights(
     scores: Float[Tensor, "*batch n_q n_k"],
     mask: Bool[Tensor, "*#batch #n_q n_k"] | None = None,
@@ -41,19 +47,53 @@ def lookup_weights(
         >>> lookup_weights(torch.zeros(1, 4))
         tensor([[0.2500, 0.2500, 0.2500, 0.2500]])
     """
-    require_float(scores=scores)
-    require(scores.ndim >= 2, "scores must have an axis of queries and one of keys", scores=scores)
-    if mask is not None:
-        require_pair_mask(mask, scores.shape)
     if scores.shape[-1] == 0:
         return scores  # no key, no weight
     return softmax(scores) if mask is None else masked_softmax(scores, mask)
 
 
+@checked
+def shares(
+    scores: Annotated[Float[Tensor, "*batch n_q n_k"], Range(0)],
+    mask: Bool[Tensor, "*#batch #n_q n_k"] | None = None,
+) -> Float[Tensor, "*batch n_q n_k"]:
+    r"""Weights without an exponential, each score by the sum: $a_{ij} = s_{ij}/\sum_l s_{il}$.
+
+    With $s_{ij} = \kappa(q_i, k_j)$ that is kernel smoothing as Nadaraya and Watson wrote it, and
+    with $s_{ij} = \phi(q_i) \cdot \phi(k_j)$ it is linear attention.
+
+    Args:
+        scores: One row per query, one column per key, none of them negative.
+        mask: True where the query may read the key. None allows all.
+
+    Returns:
+        Weights from 0 to 1, exactly 0 where ``mask`` is False. Each row sums to 1, or is all zeros
+        if all scores that its query may read are 0.
+
+    Raises:
+        ValueError: ``scores`` is no matrix of finite floating-point numbers of at least 0, or
+            ``mask`` is not boolean or does not fit.
+
+    Source: Katharopoulos et al. 2020, equation 3; lecture 004, "Definition & Properties".
+    Chapter: modern_attention#linear-attention.
+
+    Example:
+        >>> shares(torch.tensor([[3.0, 1.0], [0.0, 0.0]]))
+        tensor([[0.7500, 0.2500],
+                [0.0000, 0.0000]])
+    """
+    scores = scores if mask is None else scores.masked_fill(~mask, 0.0)
+    total = scores.sum(dim=-1, keepdim=True)
+    return scores / torch.where(total == 0, 1.0, total)
+
+
+@checked
 def attend(
     scores: Float[Tensor, "*batch n_q n_k"],
     value: Float[Tensor, "*batch n_k d_v"],
     mask: Bool[Tensor, "*#batch #n_q n_k"] | None = None,
+    *,
+    normalize: Normalizer = lookup_weights,
 ) -> Float[Tensor, "*batch n_q d_v"]:
     r"""Attention with any scores: $Z = AV$ with $A = \mathrm{softmax}(S)$.
 
@@ -64,6 +104,7 @@ def attend(
         scores: One row per query, one column per key: how well they fit.
         value: What is read: one row per key.
         mask: True where the query may read the key. None allows all.
+        normalize: What makes weights of scores: the softmax, or ``shares``.
 
     Returns:
         One row per query: a weighted mean of the values it may read, so a point of their convex
@@ -79,13 +120,12 @@ def attend(
         >>> attend(torch.zeros(1, 2), torch.tensor([[0.0, 3.0], [4.0, 1.0]]))
         tensor([[2., 2.]])
     """
-    require_float(scores=scores, value=value)
-    wide = torch.promote_types(scores.dtype, torch.float32)  # half precision: round at the end
-    weights = lookup_weights(scores.to(wide), mask)
-    _check_value(value, (*scores.shape[:-2], scores.shape[-1]), scores.dtype)
-    return (weights @ without_unread(value.to(wide), mask)).to(scores.dtype)
+    wide = torch.promote_types(value.dtype, torch.float32)  # half precision: round at the end
+    weights = normalize(scores.to(wide), mask)
+    return (weights @ without_unread(value.to(wide), mask)).to(value.dtype)
 
 
+@checked(not_empty="n_k d_k")
 def hard_lookup(
     query: Float[Tensor, "*batch n_q d_k"],
     key: Float[Tensor, "*batch n_k d_k"],
@@ -113,16 +153,17 @@ def hard_lookup(
         >>> hard_lookup(torch.tensor([[1.0, 0.2]]), torch.eye(2), torch.tensor([[7.0], [9.0]]))
         tensor([[7.]])
     """
-    best = _fit(query, key, value).argmax(dim=-1, keepdim=True)
+    best = (query @ key.mT).argmax(dim=-1, keepdim=True)
     return value.gather(-2, best.expand(*best.shape[:-1], value.shape[-1]))
 
 
+@checked(not_empty="n_k d_k")
 def soft_lookup(
     query: Float[Tensor, "*batch n_q d_k"],
     key: Float[Tensor, "*batch n_k d_k"],
     value: Float[Tensor, "*batch n_k d_v"],
     *,
-    temperature: float = 1.0,
+    temperature: Positive = 1.0,
 ) -> Float[Tensor, "*batch n_q d_v"]:
     r"""A soft dictionary: all values, mixed by how well their keys fit.
 
@@ -149,10 +190,17 @@ def soft_lookup(
         >>> soft_lookup(torch.zeros(1, 2), torch.eye(2), torch.tensor([[7.0], [9.0]]))
         tensor([[8.]])
     """
-    return softmax(_fit(query, key, value), temperature=temperature) @ value
+    return attend(
+        query @ key.mT,
+        value,
+        normalize=lambda scores, mask: softmax(scores, temperature=temperature),
+    )
 
 
-def lookup_error_bound(gap: float, n_keys: int, temperature: float, spread: float) -> float:
+@checked
+def lookup_error_bound(
+    gap: NotNegative, n_keys: Size, temperature: Positive, spread: NotNegative
+) -> float:
     r"""How far ``soft_lookup`` can be from ``hard_lookup``, from the lead of the best key.
 
     The bound is $D \, r/(1 + r)$ with $r = (n-1)\,e^{-g/\tau}$. Let the best key beat every other
@@ -180,32 +228,55 @@ def lookup_error_bound(gap: float, n_keys: int, temperature: float, spread: floa
         >>> lookup_error_bound(gap=0.0, n_keys=2, temperature=1.0, spread=6.0)
         3.0
     """
-    require(0 <= gap < math.inf, "gap must be at least 0 and finite", gap=gap)
-    require_int(1, n_keys=n_keys)
-    rule = "temperature must be positive and finite"
-    require(0 < temperature < math.inf, rule, temperature=temperature)
-    require(0 <= spread < math.inf, "spread must be at least 0 and finite", spread=spread)
     ratio = (n_keys - 1) * math.exp(-gap / temperature)
     return spread * ratio / (1 + ratio)
 
 
-def _fit(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """The dot product of each query with each key, after the checks."""
-    require_float(query=query, key=key)
-    same_axes = query.shape[:-2] == key.shape[:-2]
-    rule = "query and key must be matrices with the same leading axes"
-    require(query.ndim >= 2 and key.ndim >= 2 and same_axes, rule, query=query, key=key)
-    rule = "query and key must have the same last dimension d_k of at least 1"
-    require(query.shape[-1] == key.shape[-1] > 0, rule, query=query, key=key)
-    require(key.shape[-2] > 0, "there must be at least one key", key=key)
-    require_same_dtype(query=query, key=key)
-    _check_value(value, key.shape[:-1], key.dtype)
-    return query @ key.mT
+@checked
+class SoftLookup(nn.Module):
+    """What all layers of attention have in common: ``mix``, which is ``attend`` with two places.
 
+    The probe ``weights`` is an identity that a forward hook can read: it sees $A$. Dropout takes
+    from the weights after it.
 
-def _check_value(value: Tensor, rows: tuple[int, ...], dtype: torch.dtype) -> None:
-    require_float(value=value)
-    rule = f"there must be one value for each key: shape {(*rows, 'd_v')}"
-    require(value.ndim >= 2 and value.shape[:-1] == tuple(rows), rule, value=value)
-    rule = f"value must have the dtype {dtype}"
-    require(value.dtype == dtype, rule, value=value.dtype)
+    Args:
+        dropout: In training, the share of the weights that is set to 0; the others grow by
+            $1/(1 - \\text{dropout})$, so that a row still sums to 1 on average, but not each time.
+
+    Raises:
+        ValueError: ``dropout`` is not in [0, 1).
+
+    Source: lecture 004, "Definition & Properties".
+    Chapter: soft_lookup#one-matrix-product.
+
+    Example:
+        >>> layer = SoftLookup()
+        >>> layer.mix(torch.zeros(1, 2), torch.tensor([[0.0, 3.0], [4.0, 1.0]]))
+        tensor([[2., 2.]])
+    """
+
+    def __init__(self, dropout: Rate = 0.0) -> None:
+        super().__init__()
+        self.weights = nn.Identity()  # probe: hook it to see A
+        self.dropout = nn.Dropout(dropout)
+
+    def mix(
+        self,
+        scores: Float[Tensor, "*batch n_q n_k"],
+        value: Float[Tensor, "*batch n_k d_v"],
+        mask: Bool[Tensor, "*#batch #n_q n_k"] | None = None,
+    ) -> Float[Tensor, "*batch n_q d_v"]:
+        """Scores become weights, and weights mix the values.
+
+        Args:
+            scores: One row per query, one column per key: how well they fit.
+            value: What is read: one row per key; rows that no query may read must be finite.
+            mask: True where the query may read the key. None allows all.
+
+        Returns:
+            One row per query.
+
+        Raises:
+            ValueError: The shapes or the dtypes do not fit, or ``mask`` is not boolean.
+        """
+        return self.dropout(self.weights(lookup_weights(scores, mask))) @ value

@@ -7,15 +7,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_float
+from softlookup.checks import Positive, checked
 from softlookup.ops import unit_vectors
 
 
+@checked(not_empty="d_k")
 def laplace_scores(
     query: Float[Tensor, "*batch n_q d_k"],
     key: Float[Tensor, "*batch n_k d_k"],
     *,
-    bandwidth: float = 1.0,
+    bandwidth: Positive = 1.0,
 ) -> Float[Tensor, "*batch n_q n_k"]:
     r"""The negative distance, $s_{ij} = -\|q_i - k_j\|/b$: the logarithm of the Laplace kernel.
 
@@ -42,16 +43,15 @@ def laplace_scores(
         >>> laplace_scores(torch.zeros(1, 2), torch.tensor([[3.0, 4.0], [0.0, 0.0]]), bandwidth=5.0)
         tensor([[-1., -0.]])
     """
-    _check_pairs(query, key)
-    _check_bandwidth(bandwidth)
     return -_distances(query, key) / bandwidth
 
 
+@checked(not_empty="d_k")
 def gaussian_scores(
     query: Float[Tensor, "*batch n_q d_k"],
     key: Float[Tensor, "*batch n_k d_k"],
     *,
-    bandwidth: float = 1.0,
+    bandwidth: Positive = 1.0,
 ) -> Float[Tensor, "*batch n_q n_k"]:
     r"""The logarithm of the Gaussian kernel: $s_{ij} = -\|q_i - k_j\|^2/(2\sigma^2)$.
 
@@ -76,11 +76,10 @@ def gaussian_scores(
         >>> gaussian_scores(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]), bandwidth=5.0)
         tensor([[-0.5000]])
     """
-    _check_pairs(query, key)
-    _check_bandwidth(bandwidth)
     return -(_distances(query, key) / bandwidth).square() / 2
 
 
+@checked(not_empty="d_k")
 def cosine_scores(
     query: Float[Tensor, "*batch n_q d_k"], key: Float[Tensor, "*batch n_k d_k"]
 ) -> Float[Tensor, "*batch n_q n_k"]:
@@ -106,10 +105,10 @@ def cosine_scores(
         >>> cosine_scores(torch.tensor([[3.0, 4.0]]), torch.tensor([[4.0, 3.0], [30.0, 40.0]]))
         tensor([[0.9600, 1.0000]])
     """
-    _check_pairs(query, key)
     return unit_vectors(query) @ unit_vectors(key).mT
 
 
+@checked(not_empty="d_query d_key")
 def bilinear_scores(
     query: Float[Tensor, "*batch n_q d_query"],
     key: Float[Tensor, "*batch n_k d_key"],
@@ -138,13 +137,6 @@ def bilinear_scores(
         >>> bilinear_scores(torch.tensor([[2.0, 0.0]]), torch.tensor([[0.0, 3.0]]), W)
         tensor([[6.]])
     """
-    _check_rows(query, key)
-    require_float(W=W)
-    rule = "W must have shape (d_query, d_key), both at least 1"
-    fits = tuple(W.shape) == (query.shape[-1], key.shape[-1]) and W.numel() > 0
-    require(fits, rule, W=W, query=query, key=key)
-    rule = "W must have the dtype of query and key"
-    require(W.dtype == query.dtype, rule, W=W.dtype, query=query.dtype)
     return query @ W @ key.mT
 
 
@@ -155,23 +147,3 @@ def _distances(query: Tensor, key: Tensor) -> Tensor:
     squares = (difference / torch.where(largest == 0, 1.0, largest)).square().sum(dim=-1)
     root = torch.where(squares == 0, 1.0, squares).sqrt()  # the root has no slope at 0
     return root * largest.squeeze(-1)
-
-
-def _check_rows(query: Tensor, key: Tensor) -> None:
-    require_float(query=query, key=key)
-    same_axes = query.shape[:-2] == key.shape[:-2]
-    rule = "query and key must be matrices with the same leading axes"
-    require(query.ndim >= 2 and key.ndim >= 2 and same_axes, rule, query=query, key=key)
-    rule = "query and key must have the same dtype"
-    require(query.dtype == key.dtype, rule, query=query.dtype, key=key.dtype)
-
-
-def _check_pairs(query: Tensor, key: Tensor) -> None:
-    _check_rows(query, key)
-    rule = "query and key must have the same last dimension d_k of at least 1"
-    require(query.shape[-1] == key.shape[-1] > 0, rule, query=query, key=key)
-
-
-def _check_bandwidth(bandwidth: float) -> None:
-    rule = "bandwidth must be positive and finite"
-    require(0 < bandwidth < torch.inf, rule, bandwidth=bandwidth)

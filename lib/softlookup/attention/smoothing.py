@@ -7,12 +7,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from softlookup.attention.lookup import attend
-from softlookup.checks import require, require_float
+from softlookup.checks import NotNegative, checked, require
 
 Scores = Callable[[Tensor, Tensor], Tensor]
 """A scoring function: queries (n_q, d) and keys (n_k, d) to scores (n_q, n_k)."""
 
 
+@checked(not_empty="n")
 def nadaraya_watson(
     query: Float[Tensor, "n_q d"],
     x: Float[Tensor, "n d"],
@@ -48,17 +49,17 @@ def nadaraya_watson(
         >>> nadaraya_watson(torch.tensor([[2.0], [900.0]]), x, y, laplace_scores)
         tensor([5.0000, 8.8080])
     """
-    _check_targets(x, y)
     mixed = attend(scores(query, x), y.reshape(len(y), -1))
     return mixed.reshape(len(query), *y.shape[1:])
 
 
+@checked(not_empty="n")
 def gaussian_process_weights(
     query: Float[Tensor, "n_q d"],
     x: Float[Tensor, "n d"],
     scores: Scores,
     *,
-    noise: float,
+    noise: NotNegative,
 ) -> Float[Tensor, "n_q n"]:
     r"""What each known target counts for in a Gaussian process: $(K + \sigma^2 I)^{-1} k(q)$.
 
@@ -88,54 +89,9 @@ def gaussian_process_weights(
         >>> gaussian_process_weights(x[:1], x, gaussian_scores, noise=3.0)
         tensor([[0.2500, 0.0000]])
     """
-    require(0 <= noise < torch.inf, "noise must be at least 0 and finite", noise=noise)
     among, to_query = torch.exp(scores(x, x)), torch.exp(scores(query, x))
     noisy = among + noise * torch.eye(len(x), dtype=x.dtype, device=x.device)
     factor, failed = torch.linalg.cholesky_ex(noisy)
     rule = "the kernel of the known points plus noise must be positive definite"
     require(not failed.any(), rule, noise=noise, x=x)
     return torch.cholesky_solve(to_query.mT, factor).mT
-
-
-def gaussian_process_mean(
-    query: Float[Tensor, "n_q d"],
-    x: Float[Tensor, "n d"],
-    y: Float[Tensor, "n *targets"],
-    scores: Scores,
-    *,
-    noise: float,
-) -> Float[Tensor, "n_q *targets"]:
-    r"""The mean prediction of a Gaussian process: $\hat y(q) = k(q)^\top (K + \sigma^2 I)^{-1} y$.
-
-    Args:
-        query: Where to predict, one point per row.
-        x: The points whose targets are known, one per row.
-        y: Their targets, numbers or vectors.
-        scores: $\log\kappa$ of a positive definite kernel, as a function of queries and keys.
-        noise: $\sigma^2$, the variance of the noise on the targets, at least 0.
-
-    Returns:
-        One prediction per query. Far from all data it falls back to 0, the mean assumed before.
-
-    Raises:
-        ValueError: As ``gaussian_process_weights``, or ``y`` does not fit ``x``.
-
-    Source: Rasmussen and Williams 2006, section 2.2; lecture 000, "Attention: Bridging Neural Nets
-    and Kernel Methods". Chapter: soft_lookup#gaussian-processes.
-
-    Example:
-        >>> from softlookup.attention import gaussian_scores
-        >>> x, y = torch.tensor([[0.0], [90.0]]), torch.tensor([4.0, 8.0])
-        >>> gaussian_process_mean(x, x, y, gaussian_scores, noise=3.0)
-        tensor([1., 2.])
-    """
-    _check_targets(x, y)
-    weights = gaussian_process_weights(query, x, scores, noise=noise)
-    return (weights @ y.reshape(len(y), -1)).reshape(len(query), *y.shape[1:])
-
-
-def _check_targets(x: Tensor, y: Tensor) -> None:
-    require_float(x=x, y=y)
-    rule = "there must be one target for each known point, and at least one"
-    require(x.ndim == 2 and y.ndim >= 1 and len(y) == len(x) > 0, rule, x=x, y=y)
-    require(x.dtype == y.dtype, "x and y must have the same dtype", x=x.dtype, y=y.dtype)

@@ -11,13 +11,14 @@ Read in this order:
 
 from softlookup.layers.backpropagation import Gradients, bptt, hidden_gradients
 from softlookup.layers.experts import MixtureOfExperts, Routing, balance_loss, expert_load, route
-from softlookup.layers.feed_forward import ACTIVATIONS, FeedForward, GatedFeedForward
+from softlookup.layers.feed_forward import ACTIVATIONS, Activation, FeedForward, GatedFeedForward
 from softlookup.layers.normalization import LayerNorm, RMSNorm, layer_norm, rms_norm
 from softlookup.layers.recurrence import GRUCell, LSTMCell, RNNCell, rnn_step, unroll
 from softlookup.layers.residual import Residual
 
 __all__ = [
     "ACTIVATIONS",
+    "Activation",
     "FeedForward",
     "GRUCell",
     "GatedFeedForward",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -9,6 +10,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from softlookup.checks import require, require_choice, require_dtype, require_int
+
+Activation = Literal["relu", "relu2", "gelu", "gelu_tanh", "silu", "sigmoid", "identity"]
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,

@@ -1,20 +1,28 @@
 """The Transformer block: reading and thinking, each of them added to a stream and normalised."""
 
-from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Literal, Unpack, get_args
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from softlookup.attention import LayerCache, MultiHeadAttention
-from softlookup.checks import require, require_choice
-from softlookup.layers import FeedForward, GatedFeedForward, LayerNorm, RMSNorm
+from softlookup.attention import GroupedQueryAttention, LayerCache, Reading
+from softlookup.checks import Positive, Rate, Size, checked
+from softlookup.layers import (
+    Activation,
+    FeedForward,
+    GatedFeedForward,
+    LayerNorm,
+    Residual,
+    RMSNorm,
+)
 
-NORMS = ("layer", "rms")
+Norm = Literal["layer", "rms"]
+NORMS = get_args(Norm)
 
 
-class Sublayer(nn.Module):
-    r"""A layer that adds to its input, and a norm: before the layer, or after the addition.
+@checked
+class Sublayer(Residual):
+    r"""A residual connection with a norm: before the layer, or after the addition.
 
     Post-norm, as in the paper, is $\mathrm{norm}(x + F(x))$; pre-norm is $x + F(\mathrm{norm}(x))$:
     the sum itself is never normalised, so it is a stream to which every layer adds. Dropout takes
@@ -41,12 +49,10 @@ class Sublayer(nn.Module):
     """
 
     def __init__(
-        self, layer: nn.Module, norm: nn.Module, *, norm_first: bool, dropout: float = 0.0
+        self, layer: nn.Module, norm: nn.Module, *, norm_first: bool, dropout: Rate = 0.0
     ) -> None:
-        super().__init__()
-        require(0 <= dropout < 1, "dropout must be at least 0 and less than 1", dropout=dropout)
-        self.norm_first = norm_first
-        self.layer, self.norm, self.dropout = layer, norm, nn.Dropout(dropout)
+        super().__init__(layer)
+        self.norm, self.norm_first, self.dropout = norm, norm_first, nn.Dropout(dropout)
         self.write = nn.Identity()  # probe: what is added
         self.stream = nn.Identity()  # probe: what leaves
 
@@ -68,11 +74,11 @@ class Sublayer(nn.Module):
         """
         read = self.norm(x) if self.norm_first else x
         write = self.write(self.dropout(self.layer(read, *args, **options)))
-        rule = "layer must keep the shape of x, since its output is added to x"
-        require(write.shape == x.shape, rule, x=x, output=write)
-        return self.stream(x + write if self.norm_first else self.norm(x + write))
+        y = self.add(x, write)
+        return self.stream(y if self.norm_first else self.norm(y))
 
 
+@checked
 class Block(nn.Module):
     """What the two kinds of blocks are made of: layers of attention, then a feed-forward layer.
 
@@ -89,8 +95,8 @@ class Block(nn.Module):
         bias: Whether the feed-forward layer adds biases, and LayerNorm a shift.
         attention_bias: The same for the projections of attention; ``bias`` if left out. The paper
             has the one without the other.
-        n_kv_heads: How many heads of keys and values, as in ``MultiHeadAttention``.
-        qk_norm: Whether queries and keys are normalised, as in ``MultiHeadAttention``.
+        n_kv_heads: How many heads of keys and values, as in ``GroupedQueryAttention``.
+        qk_norm: Whether queries and keys are normalised, as in ``GroupedQueryAttention``.
         dropout: The rate at three places: attention's weights, the activations, and what each
             sub-layer adds.
         eps: $\\epsilon$ of the norms around the sub-layers.
@@ -111,26 +117,27 @@ class Block(nn.Module):
 
     def __init__(
         self,
-        d_model: int,
-        n_heads: int,
-        d_ff: int,
+        d_model: Size,
+        n_heads: Size,
+        d_ff: Size,
         *,
         norm_first: bool = False,
-        norm: str = "layer",
-        activation: str = "relu",
+        norm: Norm = "layer",
+        activation: Activation = "relu",
         gated: bool = False,
         bias: bool = True,
         attention_bias: bool | None = None,
-        n_kv_heads: int | None = None,
+        n_kv_heads: Size | None = None,
         qk_norm: bool = False,
-        dropout: float = 0.0,
-        eps: float = 1e-5,
+        dropout: Rate = 0.0,
+        eps: Positive = 1e-5,
     ) -> None:
         super().__init__()
+        self.d_model = d_model
         attention_bias = bias if attention_bias is None else attention_bias
         options = {"bias": attention_bias, "n_kv_heads": n_kv_heads, "qk_norm": qk_norm}
         layers = {
-            name: MultiHeadAttention(d_model, n_heads, dropout=dropout, **options)
+            name: GroupedQueryAttention(d_model, n_heads, dropout=dropout, **options)
             for name in self.attentions
         }
         kind = GatedFeedForward if gated else FeedForward
@@ -140,6 +147,7 @@ class Block(nn.Module):
             self.add_module(name, Sublayer(layer, around, norm_first=norm_first, dropout=dropout))
 
 
+@checked
 class EncoderBlock(Block):
     r"""Tokens read each other, then each thinks alone: attention and a feed-forward layer.
 
@@ -160,34 +168,28 @@ class EncoderBlock(Block):
 
     def forward(
         self,
-        x: Float[Tensor, "*batch n d_model"],
+        x: Float[Tensor, "*batch n {self.d_model}"],
         mask: Bool[Tensor, "... #n n_read"] | None = None,
-        *,
-        rotary: Callable[..., Tensor] | None = None,
-        score_bias: Float[Tensor, "... #n #n_read"] | None = None,
-        positions: Int[Tensor, "... n_read"] | None = None,
-        cache: LayerCache | None = None,
-    ) -> Float[Tensor, "*batch n d_model"]:
+        **reading: Unpack[Reading],
+    ) -> Float[Tensor, "*batch n {self.d_model}"]:
         """Read, then think.
 
         Args:
             x: One row per token.
-            mask: True where a token may read another, as in ``MultiHeadAttention``.
-            rotary: As in ``MultiHeadAttention``.
-            score_bias: As in ``MultiHeadAttention``.
-            positions: As in ``MultiHeadAttention``.
-            cache: As in ``MultiHeadAttention``.
+            mask: True where a token may read another, as in ``GroupedQueryAttention``.
+            reading: How positions and a cache take part, as in ``GroupedQueryAttention``.
 
         Returns:
             One row per token. A row that no other may read has no influence on the others.
 
         Raises:
-            ValueError: As in ``MultiHeadAttention``.
+            ValueError: As in ``GroupedQueryAttention``.
         """
-        options = {"rotary": rotary, "score_bias": score_bias, "positions": positions}
-        return self.feed_forward(self.self_attention(x, mask=mask, cache=cache, **options))
+        x = self.self_attention(x, mask=mask, **reading)
+        return self.feed_forward(x)
 
 
+@checked
 class DecoderBlock(Block):
     """Tokens read each other, then another text, then each thinks alone.
 
@@ -211,17 +213,14 @@ class DecoderBlock(Block):
 
     def forward(
         self,
-        x: Float[Tensor, "*batch n d_model"],
-        context: Float[Tensor, "*batch n_k d_model"],
+        x: Float[Tensor, "*batch n {self.d_model}"],
+        context: Float[Tensor, "*batch n_k {self.d_model}"],
         mask: Bool[Tensor, "... #n n_read"] | None = None,
         context_mask: Bool[Tensor, "... #n n_context"] | None = None,
         *,
-        rotary: Callable[..., Tensor] | None = None,
-        score_bias: Float[Tensor, "... #n #n_read"] | None = None,
-        positions: Int[Tensor, "... n_read"] | None = None,
-        cache: LayerCache | None = None,
         context_cache: LayerCache | None = None,
-    ) -> Float[Tensor, "*batch n d_model"]:
+        **reading: Unpack[Reading],
+    ) -> Float[Tensor, "*batch n {self.d_model}"]:
         """Read the own text, read the other one, then think.
 
         Args:
@@ -230,26 +229,24 @@ class DecoderBlock(Block):
                 keys and values ``context_cache`` holds.
             mask: True where a token may read one of its own text; ``causal_mask`` in a decoder.
             context_mask: True where a token may read one of the other text.
-            rotary: As in ``MultiHeadAttention``, in the own text alone.
-            score_bias: As in ``MultiHeadAttention``, in the own text alone.
-            positions: As in ``MultiHeadAttention``, in the own text alone.
-            cache: As in ``MultiHeadAttention``, of the own text.
-            context_cache: As in ``MultiHeadAttention``, of the other text.
+            context_cache: Keys and values of the other text that were read before.
+            reading: How positions and a cache take part in reading the own text, as in
+                ``GroupedQueryAttention``.
 
         Returns:
             One row per token of ``x``.
 
         Raises:
-            ValueError: As in ``MultiHeadAttention``.
+            ValueError: As in ``GroupedQueryAttention``.
         """
-        options = {"rotary": rotary, "score_bias": score_bias, "positions": positions}
-        x = self.self_attention(x, mask=mask, cache=cache, **options)
+        x = self.self_attention(x, mask=mask, **reading)
         x = self.cross_attention(x, context, mask=context_mask, cache=context_cache)
         return self.feed_forward(x)
 
 
+@checked
 def make_norm(
-    norm: str, d_model: int, *, eps: float = 1e-5, bias: bool = True
+    norm: Norm, d_model: Size, *, eps: Positive = 1e-5, bias: bool = True
 ) -> LayerNorm | RMSNorm:
     """The norm of a name.
 
@@ -272,5 +269,4 @@ def make_norm(
         >>> sum(p.numel() for p in make_norm("rms", 512).parameters())
         512
     """
-    require_choice(NORMS, norm=norm)
     return LayerNorm(d_model, eps=eps, bias=bias) if norm == "layer" else RMSNorm(d_model, eps=eps)

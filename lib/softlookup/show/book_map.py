@@ -1,8 +1,7 @@
 """The map of the book: what flows through a Transformer, and which chapter builds each part.
 
-What a chapter's page is called is known only when the site is built, so a node links to the
-chapter's section of the lecture map, and the site's extension (`_ext/book_site/book_map.py`) leads
-it on to the chapter itself.
+A node calls its chapter by name. Which number it has and where its page is are known only when the
+site is built: the site's extension (`_ext/book_site/book_map.py`) fills them in.
 """
 
 import html
@@ -24,17 +23,17 @@ class Node:
     Attributes:
         id: Its name.
         label: What the reader sees.
-        chapter: The chapter that builds it.
+        chapter: The name of the chapter that builds it.
         band: The part of the map in which it stands, one of ``BANDS``.
-        needs: The chapters to read before.
+        needs: The names of the chapters to read before.
         step: Whether every text passes through it, on its way through the Transformer.
     """
 
     id: str
     label: str
-    chapter: int
+    chapter: str
     band: str
-    needs: tuple[int, ...] = ()
+    needs: tuple[str, ...] = ()
     step: bool = False
 
 
@@ -49,26 +48,43 @@ BANDS = {
 """The parts of the map from top to bottom, each with what it hands on to the next."""
 
 NODES = (
-    Node("rules", "Tasks and rules", 1, "Before it starts"),
-    Node("tokenise", "Tokenise", 6, "Tokenization", (1,), step=True),
-    Node("count", "Count words", 2, "Embedding", (1,)),
-    Node("embed", "Embed", 3, "Embedding", (2,), step=True),
-    Node("word2vec", "Learn word vectors", 4, "Embedding", (3,)),
-    Node("static", "Use word vectors", 5, "Embedding", (4,)),
-    Node("positions", "Add positions", 16, "Embedding", (12,), step=True),
-    Node("recurrence", "Recurrence", 8, "Attention blocks", (7,)),
-    Node("alignment", "Alignment", 9, "Attention blocks", (8,)),
-    Node("soft-lookup", "Soft lookup", 10, "Attention blocks", (3, 9)),
-    Node("attend", "Attend", 11, "Attention blocks", (10,), step=True),
-    Node("limits", "Blind spots, cost", 12, "Attention blocks", (11,)),
-    Node("heads", "Many heads", 13, "Attention blocks", (11,)),
-    Node("feed-forward", "Feed-forward", 14, "Attention blocks", (13,), step=True),
-    Node("norm", "Add & norm", 14, "Attention blocks", (8, 13), step=True),
-    Node("modern", "Modern attention", 18, "Attention blocks", (12, 13)),
-    Node("output", "Linear, softmax", 7, "Output", (2, 3), step=True),
-    Node("training", "Train", 17, "Output", (7, 15)),
-    Node("whole", "Encoder–decoder", 15, "All of it", (9, 14)),
-    Node("inside", "Look inside", 19, "All of it", (15, 17)),
+    Node("rules", "Tasks and rules", "tasks", "Before it starts"),
+    Node("tokenise", "Tokenise", "tokenization", "Tokenization", ("tasks",), step=True),
+    Node("count", "Count words", "counting_words", "Embedding", ("tasks",)),
+    Node("embed", "Embed", "embeddings", "Embedding", ("counting_words",), step=True),
+    Node("word2vec", "Learn word vectors", "word2vec", "Embedding", ("embeddings",)),
+    Node("static", "Use word vectors", "static_vectors", "Embedding", ("word2vec",)),
+    Node("positions", "Add positions", "positions", "Embedding", ("limits",), step=True),
+    Node("recurrence", "Recurrence", "recurrence", "Attention blocks", ("language_models",)),
+    Node("alignment", "Alignment", "seq2seq", "Attention blocks", ("recurrence",)),
+    Node(
+        "soft-lookup", "Soft lookup", "soft_lookup", "Attention blocks", ("embeddings", "seq2seq")
+    ),
+    Node("attend", "Attend", "attention", "Attention blocks", ("soft_lookup",), step=True),
+    Node("limits", "Blind spots, cost", "limits", "Attention blocks", ("attention",)),
+    Node("heads", "Many heads", "many_heads", "Attention blocks", ("attention",)),
+    Node("feed-forward", "Feed-forward", "block", "Attention blocks", ("many_heads",), step=True),
+    Node(
+        "norm", "Add & norm", "block", "Attention blocks", ("recurrence", "many_heads"), step=True
+    ),
+    Node(
+        "modern",
+        "Modern attention",
+        "modern_attention",
+        "Attention blocks",
+        ("limits", "many_heads"),
+    ),
+    Node(
+        "output",
+        "Linear, softmax",
+        "language_models",
+        "Output",
+        ("counting_words", "embeddings"),
+        step=True,
+    ),
+    Node("training", "Train", "training", "Output", ("language_models", "transformer")),
+    Node("whole", "Encoder–decoder", "transformer", "All of it", ("seq2seq", "block")),
+    Node("inside", "Look inside", "looking_inside", "All of it", ("transformer", "training")),
 )
 
 _ALT = (
@@ -114,9 +130,10 @@ def map_html(alt: str) -> str:
 
 def map_text() -> str:
     """The map as plain text, one band a line."""
-    lines = [f"{band}: " + ", ".join(f"{node.label} ({node.chapter})" for node in _nodes(band))
-             for band in BANDS]  # fmt: skip
-    return "\n".join(lines)
+    return "\n".join(
+        f"{band}: " + ", ".join(f"{n.label} ({_in_words(n.chapter)})" for n in _nodes(band))
+        for band in BANDS
+    )
 
 
 def _nodes(band: str) -> list[Node]:
@@ -137,10 +154,14 @@ def _band(name: str, flow: str) -> str:
 
 def _link(node: Node) -> str:
     kind = "bm-node bm-step" if node.step else "bm-node"
-    after = f", after {' and '.join(map(str, node.needs))}" if node.needs else ""
+    after = f", after {' and '.join(map(_in_words, node.needs))}" if node.needs else ""
     return (
         f'<a class="{kind}" id="map-{node.id}" data-chapter="{node.chapter}" '
-        f'href="lecture_map.html#map-chapter-{node.chapter}">'
+        f'data-needs="{" ".join(node.needs)}" href="lecture_map.html">'
         f'<span class="bm-label">{html.escape(node.label)}</span> '
-        f'<span class="bm-where">chapter {node.chapter}{after}</span></a>'
+        f'<span class="bm-where">{_in_words(node.chapter)}{after}</span></a>'
     )
+
+
+def _in_words(chapter: str) -> str:
+    return chapter.replace("_", " ")

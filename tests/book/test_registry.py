@@ -1,0 +1,101 @@
+"""The registry of the pages: numbers from the files' names, titles from the headings."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import registry
+
+NAMED = re.compile(r"\[[Cc]hapter (\d+)[^\]]*\]\(([^)]+)\)")
+
+
+def page_of(address: str) -> registry.Page:
+    """The page that a link's address names: by its name, or by its file."""
+    name = Path(address.partition("#")[0]).stem
+    return registry.by_name()[registry.NUMBER.sub("", name)]
+
+
+@pytest.fixture
+def book(tmp_path):
+    """Writes a small book of notebooks, and a front page."""
+
+    def write(*docnames: str) -> Path:
+        (tmp_path / "intro.md").write_text("# The book\n")
+        files = "".join(f"      - file: {name}\n" for name in docnames)
+        (tmp_path / "_toc.yml").write_text(f"root: intro\nparts:\n  - chapters:\n{files}")
+        for name in docnames:
+            cells = [
+                {"cell_type": "code", "source": ["# no heading\n"]},
+                {"cell_type": "markdown", "source": [f"# All of {name}\n", "\n", "# Later"]},
+            ]
+            (tmp_path / f"{name}.ipynb").write_text(json.dumps({"cells": cells}))
+        return tmp_path
+
+    return write
+
+
+def test_a_page_has_its_number_its_name_and_its_title(book):
+    root = book("01_words", "02_two_words", "bugs")
+    found = [(p.docname, p.number, p.name, p.title) for p in registry.pages(root)]
+    assert found == [
+        ("intro", None, "intro", "The book"),
+        ("01_words", 1, "words", "All of 01_words"),
+        ("02_two_words", 2, "two_words", "All of 02_two_words"),
+        ("bugs", None, "bugs", "All of bugs"),
+    ]
+    assert [page.number for page in registry.chapters(root)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "files", [("01_a", "03_b"), ("02_a", "03_b"), ("02_a", "01_b"), ("01_a", "01_b")]
+)
+def test_chapters_out_of_order_are_refused(book, files):
+    numbers = [int(name[:2]) for name in files]
+    with pytest.raises(ValueError, match=re.escape(f"numbered 1, 2, 3, ...; got {numbers}")):
+        registry.pages(book(*files))
+
+
+def test_two_pages_of_one_name_are_refused(book):
+    with pytest.raises(ValueError, match="a name of its own; got words twice"):
+        registry.pages(book("01_words", "words"))
+
+
+def test_a_page_without_a_file_is_refused(book):
+    root = book("01_words", "02_more")
+    (root / "02_more.ipynb").unlink()
+    with pytest.raises(ValueError, match=r"names 02_more, but there is no 02_more\.ipynb or"):
+        registry.pages(root)
+
+
+def test_a_page_without_a_heading_is_refused(book):
+    root = book("01_words")
+    (root / "intro.md").write_text("The book\n")
+    with pytest.raises(ValueError, match=r"a page must have a heading '# \.\.\.'; intro has none"):
+        assert registry.pages(root)[0].title
+
+
+def test_every_page_of_the_folder_is_in_the_table_of_contents():
+    folder = registry.ROOT / "chapters"
+    known = {page.path for page in registry.pages()}
+    assert {*folder.glob("*.ipynb"), *folder.glob("*.md")} <= known
+
+
+@pytest.mark.parametrize("page", registry.pages(), ids=lambda page: page.name)
+def test_a_link_that_says_the_number_of_a_chapter_leads_to_it(page):
+    wrong = [
+        f"chapter {number}, {address}"
+        for number, address in NAMED.findall(page.markdown())
+        if int(number) != page_of(address).number
+    ]
+    assert not wrong, "the chapters' numbers have changed"
+
+
+def test_links_are_filled_with_the_numbers_of_their_chapters():
+    number = registry.by_name()["limits"].number
+    text = "[chapter {number}](limits), [{number}, Memory](limits#memory), [{number}](#fig-limits)"
+    assert registry.numbered(text) == (
+        f"[chapter {number}](limits), [{number}, Memory](limits#memory), [{{number}}](#fig-limits)"
+    )
+    assert registry.numbered("in chapter {number}`limits`, `n`") == f"in chapter {number}, `n`"
