@@ -336,7 +336,7 @@ def test_without_trained_merges_there_is_one_mode(open_figure):
     assert page.get_by_role("button", name="Four scripts").count() == 0
     first = page.locator(".bp-player").nth(0)
     first.get_by_role("button", name="Step").click()
-    assert page.locator(".bp-field .sl-number").nth(1).inner_text().startswith("Merges: 0")
+    assert page.locator(".bp-field .sl-label").nth(1).inner_text().startswith("Merges: 0")
 
 
 # The Python side

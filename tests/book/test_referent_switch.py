@@ -46,7 +46,7 @@ def example(x=X, last=LAST, steps=STEPS):
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("figures/referent_switch/maths.js")
+    return functions_of("figures/referent_switch/maths.js", "kit/maths.js")
 
 
 @pytest.fixture

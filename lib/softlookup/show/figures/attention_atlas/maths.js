@@ -9,7 +9,7 @@ export function weightsOf(map, unit) {
 }
 
 /** The mean of several maps. */
-export function meanMap(maps) {
+function meanMap(maps) {
   return maps[0].map((row, i) =>
     row.map((_, j) => maps.reduce((sum, map) => sum + map[i][j], 0) / maps.length),
   );
@@ -32,7 +32,7 @@ function product(a, b) {
 }
 
 /** Which keys each query may read. */
-export function readable(n, causal) {
+function readable(n, causal) {
   return Array.from({ length: n }, (_, i) =>
     Array.from({ length: n }, (_, j) => !causal || j <= i),
   );

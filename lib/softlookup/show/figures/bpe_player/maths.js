@@ -23,7 +23,7 @@ const PATTERN = new RegExp(
 export const splitChunks = (text) => text.match(PATTERN) ?? [];
 
 /** The chunks as lists of byte values. */
-export const bytesOf = (text) =>
+const bytesOf = (text) =>
   splitChunks(text).map((chunk) => Array.from(new TextEncoder().encode(chunk)));
 
 const keyOf = (left, right) => left * 65536 + right;
@@ -53,7 +53,7 @@ export const ranked = (counts) =>
     .map(([key, count]) => ({ pair: [Math.floor(key / 65536), key % 65536], count }));
 
 /** Replace each occurrence of a pair by one id, from left to right. */
-export function mergePair(ids, [left, right], id) {
+function mergePair(ids, [left, right], id) {
   const merged = [];
   for (let i = 0; i < ids.length; i += 1) {
     const hit = ids[i] === left && i + 1 < ids.length && ids[i + 1] === right;

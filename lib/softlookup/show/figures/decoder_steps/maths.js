@@ -3,7 +3,7 @@
 import { softmax } from "../../kit/maths.js";
 
 /** Rows of a matrix of 32-bit numbers, from the base64 of its bytes. */
-export function rowsOf(text, width) {
+function rowsOf(text, width) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const flat = Array.from(new Float32Array(bytes.buffer));
   return Array.from({ length: flat.length / width }, (_, i) =>
@@ -32,7 +32,7 @@ export function exponentials(scores) {
 }
 
 /** Σ_j a_j row_j. */
-export function mean(weights, rows) {
+function mean(weights, rows) {
   return rows[0].map((_, d) => weights.reduce((sum, weight, j) => sum + weight * rows[j][d], 0));
 }
 

@@ -12,7 +12,7 @@ const PAUSE = 1300;
 const strongest = (row) => row.indexOf(Math.max(...row));
 
 /** Who reads whom in a frame: the sentence that tells it. */
-export function told({ source, target, encoder, cross, own }, frame) {
+function told({ source, target, encoder, cross, own }, frame) {
   const layers = encoder.length;
   if (frame < layers) {
     const weights = encoder[frame].map((row) => Math.max(...row));

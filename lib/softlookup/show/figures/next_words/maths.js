@@ -5,7 +5,7 @@ import { softmax } from "../../kit/maths.js";
 const key = (ids) => ids.join(" ");
 
 /** For each history of n - 1 ids the counts of the ids after it; bos stands before each text. */
-export function followers(texts, n, size) {
+function followers(texts, n, size) {
   const [bos, eos, table] = [size, size - 1, new Map()];
   for (const text of texts) {
     const padded = [...Array(n - 1).fill(bos), ...text, eos];
@@ -20,7 +20,7 @@ export function followers(texts, n, size) {
 }
 
 /** One order down: after how many words a run occurs; after bos, how often. */
-export function continuations(table, bos) {
+function continuations(table, bos) {
   const lower = new Map();
   for (const [history, row] of table) {
     const shorter = history.split(" ").slice(1);
@@ -41,14 +41,14 @@ const lastWords = (ids, n, bos) => {
 const total = (row) => [...row.values()].reduce((a, b) => a + b, 0);
 
 /** C(hw) / C(h), or null where h was never seen. */
-export function ratios(table, ids, n, size) {
+function ratios(table, ids, n, size) {
   const row = table.get(key(lastWords(ids, n - 1, size)));
   if (row === undefined) return null;
   return Array.from({ length: size }, (_, id) => (row.get(id) ?? 0) / total(row));
 }
 
 /** Interpolated Kneser-Ney, from single words up to the highest order. */
-export function kneserNey(tables, ids, size, discount) {
+function kneserNey(tables, ids, size, discount) {
   const history = lastWords(ids, tables.length - 1, size);
   let p = Array(size).fill(1 / size);
   tables.forEach((table, order) => {
@@ -67,7 +67,7 @@ const linear = (weight, bias, x) =>
   weight.map((row, i) => row.reduce((sum, w, j) => sum + w * x[j], bias[i]));
 
 /** Bengio's network: vectors side by side, tanh, softmax. */
-export function feedForward(network, ids, n, size) {
+function feedForward(network, ids, n, size) {
   const x = lastWords(ids, n - 1, size).flatMap((id) => network["embedding.weight"][id]);
   const hidden = linear(network["hidden.weight"], network["hidden.bias"], x).map(Math.tanh);
   const logits = linear(network["output.weight"], network["output.bias"], hidden);
@@ -77,7 +77,7 @@ export function feedForward(network, ids, n, size) {
 const sigmoid = (v) => 1 / (1 + Math.exp(-v));
 
 /** One step of the gated recurrent unit; the rows of its maps are reset, update, candidate. */
-export function gruStep(network, x, state) {
+function gruStep(network, x, state) {
   const d = state.length;
   const fromX = linear(network["cell.W_xh.weight"], network["cell.W_xh.bias"], x);
   const fromState = linear(network["cell.W_hh.weight"], network["cell.W_hh.bias"], state);
@@ -90,7 +90,7 @@ export function gruStep(network, x, state) {
 }
 
 /** A recurrent model: bos and all words, one after the other; a softmax over the last state. */
-export function recurrent(network, ids, size) {
+function recurrent(network, ids, size) {
   let state = Array(network["cell.W_hh.weight"][0].length).fill(0);
   for (const id of [size, ...ids]) {
     state = gruStep(network, network["embedding.weight"][id], state);

@@ -11,7 +11,7 @@ export function weightsOf(query, keys) {
 }
 
 /** Places of the largest weights, the largest first. */
-export const ranking = (weights) =>
+const ranking = (weights) =>
   weights.map((_, j) => j).sort((a, b) => weights[b] - weights[a]);
 
 function bar(word) {

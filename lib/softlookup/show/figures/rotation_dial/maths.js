@@ -3,7 +3,7 @@
 import { frequencies } from "../sinusoid_explorer/maths.js";
 
 /** One pair (sine, cosine), moved on by an angle. */
-export function turned([sine, cosine], angle) {
+function turned([sine, cosine], angle) {
   const [c, s] = [Math.cos(angle), Math.sin(angle)];
   return [c * sine + s * cosine, -s * sine + c * cosine];
 }

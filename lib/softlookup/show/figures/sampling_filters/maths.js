@@ -8,13 +8,13 @@ export function ranked(scores) {
 }
 
 /** Which tokens are among the k largest. */
-export function topK(scores, k) {
+function topK(scores, k) {
   const best = new Set(ranked(scores).slice(0, k));
   return scores.map((_, id) => best.has(id));
 }
 
 /** Which tokens make up probability p, the most probable first. */
-export function topP(scores, p) {
+function topP(scores, p) {
   if (p === 1) return scores.map(() => true);
   const weights = softmax(scores);
   const kept = scores.map(() => false);
@@ -28,7 +28,7 @@ export function topP(scores, p) {
 }
 
 /** Which tokens are at least p times as probable as the best. */
-export function minP(scores, p) {
+function minP(scores, p) {
   const least = Math.max(...scores) + Math.log(p);
   return scores.map((score) => score >= least);
 }

@@ -10,7 +10,7 @@ export function attend({ Q, K, V }, causal) {
 }
 
 /** The words' queries, keys and values in some order; a code is added to the place, not the word. */
-export function placed(parts, codes, order) {
+function placed(parts, codes, order) {
   return Object.fromEntries(
     ["Q", "K", "V"].map((name) => [
       name,

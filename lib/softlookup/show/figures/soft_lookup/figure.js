@@ -22,7 +22,7 @@ const two = (weight) => weight.toFixed(2);
 const opacity = (value) => 0.03 + 0.042 * value;
 
 /** The finding in one sentence, from the words, the weights and the answer. */
-export function sentence({ words, reader, quality }, { weights, answer }, temperature) {
+function sentence({ words, reader, quality }, { weights, answer }, temperature) {
   const most = Math.max(...weights);
   const best = words.filter((_, j) => weights[j] === most);
   const found = `${quality} ${one(answer)}.`;

@@ -4,7 +4,7 @@
 import { times, transpose } from "../../kit/maths.js";
 
 /** The length of a vector. */
-export const length = (v) => Math.sqrt(v.reduce((sum, value) => sum + value * value, 0));
+const length = (v) => Math.sqrt(v.reduce((sum, value) => sum + value * value, 0));
 
 /** h_t = f(radius W h_{t-1}) for n steps: the lengths of all states and, on the way back, of the
  * gradients of the last state's first number by each state, both from step 0 to step n. */

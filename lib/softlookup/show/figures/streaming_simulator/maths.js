@@ -3,14 +3,14 @@
 import { softmax } from "../../kit/maths.js";
 
 /** The positions in the cache when position i is read: the first `sinks`, and the last `width`. */
-export function cached(i, width, sinks) {
+function cached(i, width, sinks) {
   const positions = [];
   for (let j = 0; j <= i; j += 1) if (j < sinks || j > i - width) positions.push(j);
   return positions;
 }
 
 /** A weighted mean of some rows. */
-export function read(weights, rows) {
+function read(weights, rows) {
   return rows[0].map((_, column) => weights.reduce((sum, p, k) => sum + p * rows[k][column], 0));
 }
 

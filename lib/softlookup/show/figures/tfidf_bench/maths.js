@@ -18,12 +18,12 @@ export function ngrams(tokens, n) {
 }
 
 /** The distinct words of all documents, in the order in which they first appear. */
-export function vocabularyOf(documents) {
+function vocabularyOf(documents) {
   return [...new Set(documents.flat())];
 }
 
 /** How often each word occurs in each document. */
-export function countMatrix(documents, vocabulary) {
+function countMatrix(documents, vocabulary) {
   const column = new Map(vocabulary.map((word, j) => [word, j]));
   return documents.map((document) => {
     const counts = new Array(vocabulary.length).fill(0);

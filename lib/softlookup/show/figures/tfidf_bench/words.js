@@ -35,7 +35,7 @@ export function fixed(value, digits) {
 }
 
 /** A number by itself: exact if three digits after the point do, else four that count. */
-export function plain(value) {
+function plain(value) {
   return fixed(value, decimalsOf([value]));
 }
 

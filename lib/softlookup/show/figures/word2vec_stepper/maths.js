@@ -2,10 +2,10 @@
 
 import { dot, softmax, sum } from "../../kit/maths.js";
 
-export const sigmoid = (score) => 1 / (1 + Math.exp(-score));
+const sigmoid = (score) => 1 / (1 + Math.exp(-score));
 
 /** P(r | centre) for every word r: the softmax of u · v_r. */
-export const chances = (centre, U, V) => softmax(V.map((v) => dot(U[centre], v)));
+const chances = (centre, U, V) => softmax(V.map((v) => dot(U[centre], v)));
 
 /** The next k draws that are not the true context word, and the place behind them. */
 export function nextNegatives(draws, place, k, context) {
