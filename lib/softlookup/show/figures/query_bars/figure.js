@@ -11,8 +11,7 @@ export function weightsOf(query, keys) {
 }
 
 /** Places of the largest weights, the largest first. */
-const ranking = (weights) =>
-  weights.map((_, j) => j).sort((a, b) => weights[b] - weights[a]);
+const ranking = (weights) => weights.map((_, j) => j).sort((a, b) => weights[b] - weights[a]);
 
 function bar(word) {
   const fill = el("span", { class: "qb-fill" });
