@@ -74,12 +74,12 @@ def assert_shows(page, *, causal=False, coded=False):
     results = expected(order, causal=causal, coded=coded)
     other = {"shuffled": "moved", "moved": "shuffled"}
     for name, pair in results.items():
-        table = page.locator(f".ss-{name} table")
+        table = page.locator(f".sq-{name} table")
         rows = [WORDS[k] for k in (range(4) if name == "start" else order)]
         assert table.locator("tbody th").all_inner_texts() == rows
         assert table.locator("thead th").all_inner_texts() == [*rows, "z0", "z1"]
         for k, kind in enumerate(("weight", "out")):
-            cells = table.locator(f"td.ss-{kind}")
+            cells = table.locator(f"td.sq-{kind}")
             shown = torch.tensor([number(text) for text in cells.all_inner_texts()]).double()
             assert (shown - pair[k].flatten()).abs().max() <= 0.5e-2 + 1e-9
             marks = cells.evaluate_all("(all) => all.map((c) => c.classList.contains('sq-off'))")

@@ -102,17 +102,17 @@ def assert_shows(page, head, i, width, sinks):
         kind = "later" if j > i else "gone"
         if j in step.positions:
             kind = "sink" if j < sinks else "recent"
-        assert f"ss-{kind}" in state
+        assert f"st-{kind}" in state
         assert ("st-now" in state) == (j == i)
     signs = page.locator(".st-mark").all_inner_texts()
     wanted = {"gone": "×", "sink": "■", "recent": "●", "later": ""}
     assert [sign.strip() for sign in signs] == [
-        wanted[re.search(r"ss-(gone|sink|recent|later)", state)[1]] for state in states
+        wanted[re.search(r"st-(gone|sink|recent|later)", state)[1]] for state in states
     ]
     heights = {}
     for kind in ("full", "weight"):
         read = "(all) => all.map((node) => parseFloat(node.style.height))"
-        heights[kind] = page.locator(f".ss-{kind}").evaluate_all(read)
+        heights[kind] = page.locator(f".st-{kind}").evaluate_all(read)
     assert heights["full"] == pytest.approx([*(100 * whole).tolist(), *[0] * (N - 1 - i)], abs=1e-3)
     kept = dict(zip(step.positions, (100 * step.weights).tolist(), strict=True))
     assert heights["weight"] == pytest.approx([kept.get(j, 0) for j in range(N)], abs=1e-3)
