@@ -1,4 +1,4 @@
-# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make corpus · make colab · make address · make clean
+# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make corpus · make colab · make floors · make address · make clean
 PYTHON ?= python3
 BIN := .venv/bin
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
@@ -7,12 +7,12 @@ export OMP_NUM_THREADS := 1
 # Whatever the shell says, Python keeps what it has compiled: the tests start it dozens of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book test lint units typed chapters html pages again bench mutants bugs ledger corpus serve colab address clean
+.PHONY: book test lint units typed chapters html pages again bench mutants bugs ledger corpus serve colab floors address clean
 
 book: .venv/installed
 	@$(BIN)/python _ext/execute.py
 	@echo "Building the site."
-	@$(BUILD)
+	@$(BUILD) -q
 	@echo "The book is ready: file://$(CURDIR)/_build/html/index.html   (or: make serve)"
 
 test: lint units chapters
@@ -71,6 +71,10 @@ serve: book
 # Every notebook alone, with the versions that Colab ships: see _ext/colab.py.
 colab:
 	@$(PYTHON) _ext/colab.py $(TORCH_INDEX)
+
+# Every notebook alone, outside Colab, with the lowest versions that pyproject.toml allows.
+floors:
+	@$(PYTHON) _ext/colab.py --floors $(TORCH_INDEX)
 
 # Sets the repository's address everywhere: make address URL=https://github.com/OWNER/NAME
 address:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import torch
 from attention import AGAINST_HEADS, GROWTH_HEADS, against_rows, growth_rows
+from checking import CHECKING_HEADS, checking_rows
 from efficient import TILES_HEADS, WINDOW_HEADS, tiles_rows, window_rows
 from generation import GENERATION_HEADS, generation_rows
 from ideas import IDEA_HEADS, idea_rows
@@ -31,6 +32,7 @@ Rows = Callable[[], list[list[str]]]
 PAGE = Path(__file__).parent / "last_run.md"
 SECTIONS: dict[str, tuple[list[str], Rows]] = {
     "one-head": (ONE_HEAD_HEADS, one_head_rows),
+    "checking": (CHECKING_HEADS, checking_rows),
     "tf-idf": (TF_IDF_HEADS, tf_idf_rows),
     "tokenization": (TOKENIZATION_HEADS, tokenization_rows),
     "word2vec": (WORD2VEC_HEADS, word2vec_rows),

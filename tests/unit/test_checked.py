@@ -1072,3 +1072,19 @@ def test_annotations_are_read_at_the_first_call():
 def test_a_long_value_is_cut():
     with pytest.raises(ValueError, match=r"; got x='a{76}\.\.\.$"):
         one(Size, "a" * 500)
+
+
+def test_leading_axes_that_stretched_are_fixed_by_the_first_that_do_not():
+    @checked
+    def f(
+        a: Float[Tensor, "*#batch d"], x: Float[Tensor, "*batch d"], y: Float[Tensor, "*batch d"]
+    ):
+        return a, x, y
+
+    f(ones(1, 3), ones(5, 3), ones(5, 3))
+    with refuses(ValueError, "x and y must have the same leading axes; got x=(5, 3), y=(7, 3)"):
+        f(ones(1, 3), ones(5, 3), ones(7, 3))
+
+
+def test_a_failed_option_forgets_the_axes_it_had_fixed():
+    one(Bool[Tensor, "n_q 4"] | Bool[Tensor, "n_k n_q"], ones(2, 3) > 0)

@@ -89,13 +89,16 @@ class Door:
         rules = {name: rule_of(hint) for name, hint in hints.items() if name != "return"}
         rules = {name: rule for name, rule in rules.items() if type(rule) is not Rule}
         kinds = {p.name: p.kind for p in parameters}
+        self.known = frozenset(kinds)
         self.names = [name for name in kinds if kinds[name] in BY_PLACE]
         of_kind = {kinds.get(name): name for name in rules}
         self.rest = of_kind.get(Parameter.VAR_POSITIONAL)
         self.others = of_kind.get(Parameter.VAR_KEYWORD)
         self.many = {name: rules.pop(name) for name in (self.rest, self.others) if name}
-        # The numbers first: the length of an axis may be worked out from them.
-        self.rules = sorted(rules.items(), key=lambda pair: pair[1].is_deep)
+        # The numbers first: the length of an axis may be worked out from them. Ids last: the table
+        # whose rows they number may come behind them.
+        order = {name: (rule.is_deep, rule.has_ids) for name, rule in rules.items()}
+        self.rules = sorted(rules.items(), key=lambda pair: order[pair[0]])
         self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         self.has_tensors = any(rule.is_deep for rule in (rules | self.many).values())
         self.result = rule_of(hints.get("return", typing.Any))
@@ -119,8 +122,7 @@ class Door:
             for k, value in enumerate(args[len(self.names) :]):
                 check_part(f"{self.rest}[{k}]", self.many[self.rest], value, call)
         if self.others:
-            known = self.names + [name for name, _ in self.rules] + list(self.defaults)
-            for name in named.keys() - set(known):
+            for name in (name for name in named if name not in self.known):
                 check_part(name, self.many[self.others], named[name], call)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from softlookup.show.bundle import bundled
 from softlookup.show.figure import check_texts, figure_html
 
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _KIT_STYLE = Path(__file__).parent / "kit" / "style.css"
 
 
@@ -76,4 +77,8 @@ class Interactive:
         # Colab prefers the HTML, and a page built from this run has no kernel to answer.
         static = "google.colab" in sys.modules or os.environ.get("SOFTLOOKUP_STATIC")
         widget = None if static else self.live()
-        return bundle if widget is None else {**widget._repr_mimebundle_(), **bundle}
+        if widget is not None:
+            # Written out, as ipywidgets 7 has no method that would return it.
+            view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+            bundle[WIDGET_VIEW] = view
+        return bundle
