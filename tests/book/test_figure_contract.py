@@ -81,9 +81,10 @@ STOPS = """() => {
   const groups = new Set();
   return all.map((one, place) => [one, place]).filter(([one]) => {
     if (!one.matches("button, input, select, textarea, summary, [role=slider]")) return false;
-    if (!one.checkVisibility({visibilityProperty: true}) || one.disabled || one.tabIndex < 0) {
-      return false;
-    }
+    if (!one.checkVisibility({visibilityProperty: true}) || one.disabled) return false;
+    const roves = one.matches("button, [role=slider]") && all.some((other) =>
+      other.tabIndex === 0 && other.classList[0] === one.classList[0]);
+    if (one.tabIndex < 0 && roves) return false;  // arrow keys lead to it from another
     if (one.type !== "radio") return true;
     const chosen = one.form.elements[one.name];
     const group = [...(chosen.length ? chosen : [chosen])];
