@@ -286,7 +286,7 @@ def test_an_interactive_figure_is_live_where_there_is_a_kernel(echo_folder, monk
 
 
 def test_a_live_figure_asks_its_widget_for_nothing_that_ipywidgets_7_lacks(
-    echo_script, monkeypatch
+    echo_folder, monkeypatch
 ):
     monkeypatch.delenv("SOFTLOOKUP_STATIC", raising=False)
     monkeypatch.delattr(ipywidgets.Widget, "_repr_mimebundle_")
