@@ -58,7 +58,8 @@ def public_names() -> dict[str, str]:
     """The public functions and classes, each with its docstring; read, not imported."""
     found = {}
     for path in sorted(LIBRARY.rglob("*.py")):
-        parts = path.relative_to(LIBRARY).with_suffix("").parts
+        module = path.parent if path.stem == "__init__" else path.with_suffix("")
+        parts = module.relative_to(LIBRARY).parts
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 name, text = ".".join([*parts, node.name]), ast.get_docstring(node) or ""

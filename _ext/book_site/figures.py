@@ -186,10 +186,10 @@ class Shown(SphinxDirective):
         if maker is None:
             raise self.error(f"softlookup.show has no figure {kind!r}")
         figure = maker(name=name)
-        stem = Path(inspect.getfile(maker)).stem
-        folder = Path(show.__file__).parent
-        for file in [*folder.glob("interactive.*"), *folder.glob(f"{stem}*")]:
-            self.env.note_dependency(str(file))
+        home = Path(show.__file__).parent
+        for folder in (home, home / "kit", Path(inspect.getfile(maker)).parent):
+            for file in folder.glob("*.*"):
+                self.env.note_dependency(str(file))
         html = figure if isinstance(figure, str) else figure.html()
         return [nodes.raw("", html, format="html")]
 

@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from site_checks import watched
 
-from softlookup.show.interactive import code_of
+from softlookup import show
+from softlookup.show.bundle import bundled
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(os.environ.get("SOFTLOOKUP_SITE", ROOT / "_build" / "html"))
@@ -66,18 +67,14 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def functions_of(browser: Browser) -> Iterator[Callable[[str], Callable]]:
-    """Calls the functions of an interactive figure's module in the browser, by the file's name."""
+    """Calls what some files of `softlookup.show` export, in the browser, as `maths`."""
     pages = []
 
-    def load(script: str) -> Callable:
-        source = "\n".join(map(code_of, ("interactive.js", script)))
+    def load(*scripts: str) -> Callable:
         page = browser.new_page()
         pages.append(page)
-        page.evaluate(
-            """async (source) => { window.maths = await import(
-                 URL.createObjectURL(new Blob([source], {type: "text/javascript"}))); }""",
-            source,
-        )
+        codes = ", ".join(bundled(Path(show.__file__).parent / script) for script in scripts)
+        page.evaluate(f"() => {{ window.maths = Object.assign({{}}, {codes}); }}")
         return lambda expression, data=None: page.evaluate(f"(data) => {{ {expression} }}", data)
 
     yield load

@@ -6,8 +6,6 @@ from itertools import combinations, product
 
 import pytest
 import torch
-from conftest import in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
 from torch.testing import assert_close
 
 from softlookup.analysis import ablated_streams, rank_residual, token_cosine
@@ -43,10 +41,14 @@ def streams(norm, feed_forward, skip):
     return ablated_streams(BLOCKS, X, skip=skip, feed_forward=feed_forward, norm=norm)
 
 
+def example():
+    return CollapseCloud(BLOCKS, X, WORDS)
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("collapse_cloud_maths.js")
+    return functions_of("figures/collapse_cloud/maths.js")
 
 
 @pytest.fixture
@@ -219,33 +221,6 @@ def test_the_keyboard_does_it_all(open_figure):
     start = "2 blocks of attention with skip, norm before: residual "
     assert page.inner_text(".cc-live").startswith(start)
     assert page.get_by_role("slider").get_attribute("aria-valuetext") == f"2 of {DEPTH} blocks"
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width)
-    for choice in ((0, "none", False, False), (DEPTH, "pre", True, False)):
-        choose(page, *choice)
-        assert axe_faults(page) == []
-        assert scroll_faults(page) == []
-    assert target_faults(page, ".sl-choice, .sl-check, input[type=range]") == []
-
-
-def test_it_holds_still_when_asked_to(open_figure):
-    page = open_figure(reduced_motion="reduce")
-    token = page.locator(".cc-token").first
-    assert token.evaluate("(node) => getComputedStyle(node).transitionDuration") == "0s"
-
-
-def test_two_clouds_on_one_page_keep_apart(open_figure):
-    other = CollapseCloud(BLOCKS[:2], X[:3], WORDS[:3], name="fig-other")
-    page = open_figure(CollapseCloud(BLOCKS, X, WORDS), other)
-    page.get_by_role("slider").nth(1).fill("2")
-    page.locator('input[value="post"]').nth(1).locator("..").click()
-    texts = page.locator(".cc-live").all_inner_texts()
-    assert texts[0].startswith("0 blocks of attention alone")
-    assert texts[1].startswith("2 blocks of attention with norm after")
-    assert page.locator('input[value="none"]').first.is_checked()
 
 
 def test_it_is_small_even_at_its_largest():

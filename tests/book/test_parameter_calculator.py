@@ -7,13 +7,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
 
 from softlookup.models import Transformer, TransformerConfig
 from softlookup.models.encoder_decoder import parameter_counts
 from softlookup.show import ParameterCalculator
-from softlookup.show.parameter_calculator import PRINTED_MILLIONS
+from softlookup.show.figures.parameter_calculator import PRINTED_MILLIONS
 
 BASE = {"N": 6, "d": 512, "dff": 2048, "vocab": 37_000, "tie": "all", "biases": False,
         "finals": False}  # fmt: skip
@@ -54,9 +52,13 @@ def parts_of(config):
     return found
 
 
+def example():
+    return ParameterCalculator()
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
-    return functions_of("parameter_calculator_maths.js")
+    return functions_of("figures/parameter_calculator/maths.js")
 
 
 @pytest.fixture
@@ -241,27 +243,6 @@ def test_the_keyboard_moves_the_sliders(open_figure):
     assert_shows(page, BASE | {"vocab": 37_100}, 65)
     slider = page.locator('input[name="vocab"]')
     assert slider.get_attribute("aria-valuetext") == "37,100"
-
-
-def test_two_on_one_page_keep_apart(open_figures):
-    figures = [ParameterCalculator(), ParameterCalculator(name="fig-transformer-again")]
-    page = open_figures(*figures, ready=".pc-form >> nth=1")
-    page.locator(".pc-form").nth(1).get_by_label("big", exact=True).check()
-    said = page.locator(".pc-live").all_inner_texts()
-    assert [text.split(" ")[0] for text in said] == ["63,045,632", "214,171,648"]
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width)
-    assert axe_faults(page) == []
-    assert scroll_faults(page) == []
-    assert target_faults(page, "button, select, input[type=range], .sl-check, .sl-choice") == []
-
-
-def test_it_holds_still_when_asked_to(open_figure):
-    fill = open_figure(reduced_motion="reduce").locator(".pc-fill").first
-    assert fill.evaluate("(node) => getComputedStyle(node).transitionDuration") == "0s"
 
 
 # Bad input

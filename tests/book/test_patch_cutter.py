@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from conftest import in_each_look
-from site_checks import axe_faults, scroll_faults
 
 from softlookup.show import PatchCutter
 from softlookup.tokenization import patchify
@@ -16,10 +14,14 @@ def image(channels: int = 3, height: int = 12, width: int = 18) -> torch.Tensor:
     return torch.randint(0, 256, (n,), generator=generator).reshape(channels, height, width) / 255
 
 
+def example():
+    return PatchCutter(image(), 6)
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("patch_cutter_maths.js")
+    return functions_of("figures/patch_cutter/maths.js")
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ def open_figure(open_figures):
     """Opens a cutter, with an image of 12 by 18 pixels if none is given."""
 
     def open_page(figure=None, **options):
-        return open_figures(figure or PatchCutter(image(), 6), ready=".pc-cutter", **options)
+        return open_figures(figure or PatchCutter(image(), 6), ready=".pt-cutter", **options)
 
     return open_page
 
@@ -50,7 +52,7 @@ def test_sides_are_the_common_divisors_and_places_count_along_the_rows(maths):
 
 def move(page, which: int, value: int) -> None:
     """Move a slider as a reader does."""
-    page.locator(".pc-slider").nth(which).evaluate(
+    page.locator(".sl-slider").nth(which).evaluate(
         "(one, v) => { one.value = v; one.dispatchEvent(new Event('input', {bubbles: true})); }",
         value,
     )
@@ -62,11 +64,11 @@ def test_it_tells_tokens_numbers_and_pairs_for_every_side(open_figure):
         move(page, 0, place)
         rows = patchify(image(), size)
         n = len(rows)
-        assert page.inner_text(".pc-sums") == (
+        assert page.inner_text(".pt-sums") == (
             f"{n} tokens = {12 // size} × {18 // size} patches, each a row of {rows.shape[1]} "
             f"numbers (3 × {size}²). If every token reads every token: {n * n:,} pairs."
         )
-        assert page.locator("canvas.pc-picture").get_attribute("aria-label") == (
+        assert page.locator("canvas.pt-picture").get_attribute("aria-label") == (
             f"The image, cut into {n} patches of {size} by {size} pixels"
         )
         for i in {0, n // 2, n - 1}:
@@ -75,9 +77,9 @@ def test_it_tells_tokens_numbers_and_pairs_for_every_side(open_figure):
             numbers = [f"{value:.2f}" for value in rows[i, :4].tolist()]
             more = " …" if rows.shape[1] > 4 else ""
             told = f"Patch {i}: row {row}, column {column}. Its numbers: {' '.join(numbers)}{more}"
-            assert page.inner_text(".pc-line") == told
-            assert page.inner_text(".pc-chosen") == str(i)
-            strip = [int(one) for one in page.locator(".pc-strip li").all_inner_texts()]
+            assert page.inner_text(".pt-line") == told
+            assert page.inner_text(".pt-chosen") == str(i)
+            strip = [int(one) for one in page.locator(".pt-strip li").all_inner_texts()]
             assert len(strip) == min(9, n)
             assert strip == list(range(strip[0], strip[0] + len(strip)))
 
@@ -91,16 +93,16 @@ def test_the_strip_shows_the_pixels_of_the_patch(open_figure, channels):
     page = open_figure(PatchCutter(image(channels), 3))
     for i in 0, 7, 23:
         move(page, 1, i)
-        shown = page.locator(".pc-chosen canvas").evaluate(READ)
+        shown = page.locator(".pt-chosen canvas").evaluate(READ)
         patch = (255 * patchify(image(channels), 3)[i]).round().long().reshape(channels, 9)
         assert shown == patch.expand(3, 9).T.flatten().tolist()
 
 
 def test_the_picture_shows_the_whole_image_when_it_is_one_patch(open_figure):
     page = open_figure(PatchCutter(torch.full((3, 8, 8), 0.2), 8))
-    assert page.inner_text(".pc-sums").startswith("1 token = 1 × 1 patches")
-    assert page.locator(".pc-slider").nth(1).is_disabled()
-    middle = page.locator("canvas.pc-picture").evaluate(
+    assert page.inner_text(".pt-sums").startswith("1 token = 1 × 1 patches")
+    assert page.locator(".sl-slider").nth(1).is_disabled()
+    middle = page.locator("canvas.pt-picture").evaluate(
         "(c) => [...c.getContext('2d').getImageData(c.width / 2, c.height / 2, 1, 1).data]"
     )
     assert middle == [51, 51, 51, 255]
@@ -108,33 +110,19 @@ def test_the_picture_shows_the_whole_image_when_it_is_one_patch(open_figure):
 
 def test_it_works_by_keyboard_and_keeps_its_place(open_figure):
     page = open_figure()
-    page.locator(".pc-slider").first.focus()
+    page.locator(".sl-slider").first.focus()
     page.keyboard.press("ArrowLeft")
-    assert page.inner_text(".pc-sums").startswith("24 tokens")
+    assert page.inner_text(".pt-sums").startswith("24 tokens")
     page.keyboard.press("Tab")
     page.keyboard.press("End")
-    assert page.inner_text(".pc-line").startswith("Patch 23: row 3, column 5")
+    assert page.inner_text(".pt-line").startswith("Patch 23: row 3, column 5")
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("ArrowLeft")
-    assert page.inner_text(".pc-line").startswith("Patch 53: row 5, column 8")
+    assert page.inner_text(".pt-line").startswith("Patch 53: row 5, column 8")
     shortcuts = page.locator("input").evaluate_all(
         "(all) => all.map((one) => one.dataset.lmSuppressShortcuts)"
     )
     assert shortcuts == ["true", "true"]
-
-
-@in_each_look
-def test_it_is_accessible_and_fits(open_figure, style, width):
-    page = open_figure(style=style, width=width, reduced_motion="reduce")
-    for place in 0, 3:
-        move(page, 0, place)
-        assert axe_faults(page) == []
-        assert scroll_faults(page) == []
-    assert page.evaluate("document.getAnimations().length") == 0
-
-
-def test_it_is_small():
-    assert len(PatchCutter(torch.rand(3, 64, 64), 16).html().encode()) < 120_000
 
 
 @pytest.mark.parametrize(
@@ -162,3 +150,7 @@ def test_pixels_must_be_floating_point_in_three_axes():
         PatchCutter(torch.zeros(3, 8, 8, dtype=torch.uint8), 2)
     with pytest.raises(ValueError, match=r"height, width; got image=.8, 8"):
         PatchCutter(torch.zeros(8, 8), 2)
+
+
+def test_the_largest_is_small():
+    assert len(PatchCutter(torch.rand(3, 64, 64), 16).html().encode()) < 120_000

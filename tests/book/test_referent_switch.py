@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from conftest import in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention_weights
 from softlookup.masks import causal_mask
@@ -40,10 +38,15 @@ STEPS = random_steps(11)
 MASKS = {"both": None, "causal": causal_mask(7)}
 
 
+def example(x=X, last=LAST, steps=STEPS):
+    endings = dict(zip(ENDINGS, last, strict=True))
+    return ReferentSwitch(WORDS, x, endings, steps, pronoun=IT, referents=(CAT, MAT))
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("referent_switch_maths.js")
+    return functions_of("figures/referent_switch/maths.js", "kit/maths.js")
 
 
 @pytest.fixture
@@ -51,9 +54,7 @@ def open_figure(open_figures):
     """Opens a switch with random vectors, so that nothing in it is symmetric."""
 
     def open_page(x=X, last=LAST, steps=STEPS, **options):
-        endings = dict(zip(ENDINGS, last, strict=True))
-        figure = ReferentSwitch(WORDS, x, endings, steps, pronoun=IT, referents=(CAT, MAT))
-        return open_figures(figure, ready=".rs-switch", **options)
+        return open_figures(example(x, last, steps), ready=".rs-switch", **options)
 
     return open_page
 
@@ -253,21 +254,3 @@ def test_the_keyboard_does_it_all(open_figure):
     page.locator(".rs-word").nth(6).focus()
     page.keyboard.press("Enter")
     assert_shows(page, "wide", "causal", reader=6, before="tired")
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width)
-    choose(page, "ending", "wide")
-    choose(page, "answer", "the cat")
-    choose(page, "mask", "only what came before")
-    assert axe_faults(page) == []
-    assert scroll_faults(page) == []
-    assert target_faults(page, ".sl-choice, .rs-word") == []
-
-
-def test_it_holds_still_when_asked_to(open_figure):
-    page = open_figure(reduced_motion="reduce")
-    choose(page, "answer", "the cat")
-    fill = page.locator(".rs-fill").first
-    assert fill.evaluate("(node) => getComputedStyle(node).transitionDuration") == "0s"

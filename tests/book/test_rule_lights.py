@@ -11,12 +11,10 @@ from itertools import product
 
 import pytest
 import torch
-from conftest import in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
 
 from softlookup.data import messages, split
 from softlookup.show import RuleLights
-from softlookup.show.rule_lights import _EXAMPLES, _START, PRINTED_MEDICINES, PRINTED_MONEY
+from softlookup.show.figures.rule_lights import _EXAMPLES, _START, PRINTED_MEDICINES, PRINTED_MONEY
 from softlookup.words import (
     MONEY,
     capital_share,
@@ -114,10 +112,14 @@ RULE_SPANS = """return data.texts.map((text) => {
 })"""
 
 
+def example():
+    return RuleLights("BUY VIAGRA, MAKE $1,000 EVERY DAY " + "W" * 300)
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("rule_lights_maths.js")
+    return functions_of("figures/rule_lights/maths.js")
 
 
 def assert_same(maths, texts, settings):
@@ -381,30 +383,6 @@ def test_all_of_it_works_by_keyboard(open_figure):
     assert names.count("BUTTON") == len(_EXAMPLES) + 1
     assert "TEXTAREA" in names
     assert_shows(page, _START, {"version": "printed", "call": "match"})
-
-
-def test_two_figures_on_one_page_keep_apart(open_figure):
-    page = open_figure(RuleLights("Make sure"), RuleLights("12345"))
-    choose(page, "printed", "match")
-    assert_shows(page, "Make sure", {"version": "printed", "call": "match"}, place=0)
-    assert_shows(page, "12345", SETTINGS[0], place=1)
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width, reduced_motion="reduce")
-    page.locator("textarea").fill("BUY VIAGRA, MAKE $1,000 EVERY DAY " + "W" * 300)
-    assert axe_faults(page) == []
-    assert scroll_faults(page) == []
-    assert target_faults(page, "button, .sl-choice, textarea") == []
-    assert page.evaluate("document.getAnimations().length") == 0
-    fields = page.locator("textarea, input")
-    shortcuts = fields.evaluate_all("(all) => all.map((one) => one.dataset.lmSuppressShortcuts)")
-    assert set(shortcuts) == {"true"}
-
-
-def test_it_is_small():
-    assert len(RuleLights().html().encode()) < 60_000
 
 
 def test_bad_input():

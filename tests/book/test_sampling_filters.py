@@ -5,8 +5,6 @@ import math
 
 import pytest
 import torch
-from conftest import in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
 
 from softlookup.language_models import min_p_filter, sampling_weights, top_k_filter, top_p_filter
 from softlookup.ops import entropy
@@ -18,9 +16,13 @@ SCORES = 2 * torch.randn(3, 23, dtype=torch.float64, generator=torch.Generator()
 KS = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, None]
 
 
+def example():
+    return SamplingFilters(PROMPTS, SCORES, TOKENS)
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
-    return functions_of("sampling_filters_maths.js")
+    return functions_of("figures/sampling_filters/maths.js", "kit/maths.js")
 
 
 @pytest.fixture
@@ -143,8 +145,8 @@ def test_every_slider(open_figure, temperature, k, p, least):
     assert_shows(page, **setting)
     words = [f"{temperature:.2f}", *("off" if value is None else str(value) if name == "k"
              else f"{value:.2f}" for name, value in list(setting.items())[1:])]  # fmt: skip
-    assert page.locator(".sf-number").all_inner_texts() == words
-    values = page.locator(".sf-slider").evaluate_all("(all) => all.map((i) => i.ariaValueText)")
+    assert page.locator(".sl-number").all_inner_texts() == words
+    values = page.locator(".sl-slider").evaluate_all("(all) => all.map((i) => i.ariaValueText)")
     assert values == words
     page.locator('label.sl-choice:has(input[name="prompt"])').nth(1).click()
     assert_shows(page, 1, **setting)
@@ -180,32 +182,6 @@ def test_the_keyboard_moves_a_slider(open_figure):
     page.locator('input[name="prompt"]').first.focus()
     page.keyboard.press("ArrowRight")
     assert_shows(page, 1, p=0.8)
-
-
-def test_two_on_one_page_do_not_meddle(open_figures):
-    figures = [SamplingFilters(PROMPTS, SCORES, TOKENS, name=name) for name in ("fig-a", "fig-b")]
-    page = open_figures(*figures, ready="#fig-b .sf-row")
-    page.locator('#fig-b input[name="k"]').fill("0")
-    page.locator('#fig-b input[name="prompt"]').nth(2).check(force=True)
-    assert page.inner_text("#fig-b .sf-live").startswith("1 of 23 tokens left")
-    assert page.inner_text("#fig-a .sf-live").startswith("23 of 23 tokens left")
-    assert page.inner_text("#fig-a .sf-quote") == "The value of the expr …"
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width)
-    page.locator('input[name="p"]').fill("70")
-    page.locator(".sf-draw").click()
-    assert axe_faults(page) == []
-    assert scroll_faults(page) == []
-    assert target_faults(page, "button, .sl-choice, .sf-slider") == []
-
-
-def test_it_holds_still_when_asked_to(open_figure):
-    page = open_figure(reduced_motion="reduce")
-    fill = page.locator(".sf-now").first
-    assert fill.evaluate("(node) => getComputedStyle(node).transitionDuration") == "0s"
 
 
 def test_the_html_is_small():

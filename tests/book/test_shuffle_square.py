@@ -4,8 +4,6 @@ import itertools
 
 import pytest
 import torch
-from conftest import in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
 
 from softlookup.attention import attention, attention_weights
 from softlookup.masks import causal_mask
@@ -40,16 +38,20 @@ def expected(order, *, causal, coded, x=X):
     }
 
 
+def example():
+    return ShuffleSquare(WORDS, X, W_Q, W_K, W_V, positions=CODES)
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
-    return functions_of("shuffle_square_maths.js")
+    return functions_of("figures/shuffle_square/maths.js")
 
 
 @pytest.fixture
 def open_figure(open_figures):
     def open_page(words=WORDS, x=X, positions=CODES, order=None, **options):
         figure = ShuffleSquare(words, x, W_Q, W_K, W_V, positions=positions, order=order)
-        return open_figures(figure, ready=".ss-square", **options)
+        return open_figures(figure, ready=".sq-square", **options)
 
     return open_page
 
@@ -59,7 +61,7 @@ def choose(page, name, text):
 
 
 def order_of(page):
-    return [WORDS.index(word) for word in page.locator(".ss-word").all_inner_texts()]
+    return [WORDS.index(word) for word in page.locator(".sq-word").all_inner_texts()]
 
 
 def number(text):
@@ -72,19 +74,19 @@ def assert_shows(page, *, causal=False, coded=False):
     results = expected(order, causal=causal, coded=coded)
     other = {"shuffled": "moved", "moved": "shuffled"}
     for name, pair in results.items():
-        table = page.locator(f".ss-{name} table")
+        table = page.locator(f".sq-{name} table")
         rows = [WORDS[k] for k in (range(4) if name == "start" else order)]
         assert table.locator("tbody th").all_inner_texts() == rows
         assert table.locator("thead th").all_inner_texts() == [*rows, "z0", "z1"]
         for k, kind in enumerate(("weight", "out")):
-            cells = table.locator(f"td.ss-{kind}")
+            cells = table.locator(f"td.sq-{kind}")
             shown = torch.tensor([number(text) for text in cells.all_inner_texts()]).double()
             assert (shown - pair[k].flatten()).abs().max() <= 0.5e-2 + 1e-9
-            marks = cells.evaluate_all("(all) => all.map((c) => c.classList.contains('ss-off'))")
+            marks = cells.evaluate_all("(all) => all.map((c) => c.classList.contains('sq-off'))")
             gap = (pair[k] - results[other.get(name, name)][k]).abs().flatten()
             assert marks == (gap >= 0.005).tolist()
     gap = (results["shuffled"][1] - results["moved"][1]).abs().max().item()
-    said, sign = page.inner_text(".ss-verdict"), page.inner_text(".ss-sign")
+    said, sign = page.inner_text(".sq-verdict"), page.inner_text(".sq-sign")
     if order == [0, 1, 2, 3]:
         assert said.startswith("The order is the sentence's own")
         assert sign == "="
@@ -227,42 +229,22 @@ def test_without_codes_there_is_no_switch_for_them(open_figure):
 
 def test_a_difference_too_small_to_print_still_breaks_the_square(open_figures):
     figure = ShuffleSquare(WORDS, X, W_Q, W_K, 1e-5 * W_V)
-    page = open_figures(figure, ready=".ss-square")
+    page = open_figures(figure, ready=".sq-square")
     choose(page, "mask", "only what came before")
     gap = (read(X[[1, 0, 2, 3]], True)[1] - read(X, True)[1][[1, 0, 2, 3]]).abs().max().item()
-    said = page.inner_text(".ss-verdict")
+    said = page.inner_text(".sq-verdict")
     assert said.startswith("The square is broken: largest difference of the outputs")
     shown = said.split("outputs ")[1].split(". ")[0]
     assert number(shown.replace("−", "-")) == pytest.approx(1e-5 * gap, 0.05)
-    assert page.inner_text(".ss-sign") == "≠"
-    assert page.locator("td.ss-out.ss-off").count() == 0
-
-
-def test_two_figures_on_one_page_do_not_mix(open_figures):
-    figures = [
-        ShuffleSquare(WORDS, X, W_Q, W_K, W_V, name=f"fig-limits-{name}") for name in ("a", "b")
-    ]
-    page = open_figures(*figures, ready=".ss-square")
-    second = page.locator(".ss-square").nth(1)
-    second.locator('input[name="mask"]').nth(1).check(force=True)
-    assert page.locator(".ss-sign").all_inner_texts() == ["=", "≠"]
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width)
-    choose(page, "mask", "only what came before")
-    choose(page, "code", "added")
-    assert axe_faults(page) == []
-    assert scroll_faults(page) == []
-    assert target_faults(page, ".sl-choice, .ss-move, .sl-button") == []
+    assert page.inner_text(".sq-sign") == "≠"
+    assert page.locator("td.sq-out.sq-off").count() == 0
 
 
 def test_five_words_fit_a_phone_without_scrolling_their_tables(open_figures):
     x, codes = normal(5, (5, 5), (5, 5))
     figure = ShuffleSquare([*WORDS[:2], "love", "you", "truly"], x, W_Q, W_K, W_V, positions=codes)
-    page = open_figures(figure, ready=".ss-square", width=390)
-    over = page.locator(".ss-square .sl-scroll").evaluate_all(
+    page = open_figures(figure, ready=".sq-square", width=390)
+    over = page.locator(".sq-square .sl-scroll").evaluate_all(
         "(all) => all.map((node) => node.scrollWidth - node.clientWidth)"
     )
     assert max(over) <= 0

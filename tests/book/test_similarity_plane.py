@@ -6,8 +6,7 @@ import re
 
 import pytest
 import torch
-from conftest import drag_by_finger, in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
+from conftest import drag_by_finger
 
 from softlookup.show import SimilarityPlane
 from softlookup.words import MEASURES, similarity
@@ -44,10 +43,14 @@ def by_library(points):
     return {**values, "distance": -values["distance"]}
 
 
+def example():
+    return SimilarityPlane(*map(torch.tensor, START))
+
+
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("similarity_plane_maths.js")
+    return functions_of("figures/similarity_plane/maths.js")
 
 
 @pytest.fixture
@@ -253,39 +256,6 @@ def test_the_largest_picture_still_fits(open_figure):
                  || one.top < box.top || one.bottom > box.bottom).length; }"""
     )
     assert outside == 0
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figure, style, width):
-    page = open_figure(style=style, width=width, reduced_motion="reduce")
-    for name in ("A zero vector", "Opposite", "Start"):
-        page.get_by_role("button", name=name).click()
-        assert axe_faults(page) == []
-        assert scroll_faults(page) == []
-    assert target_faults(page, "button, input, .sl-reach") == []
-    assert page.evaluate("document.getAnimations().length") == 0
-
-
-def test_screen_readers_hear_the_results_and_shortcuts_stay_away(open_figure):
-    page = open_figure()
-    assert page.locator('.sl-live[aria-live="polite"]').count() == 1
-    controls = page.locator('input, [role="slider"]')
-    shortcuts = controls.evaluate_all("(all) => all.map((one) => one.dataset.lmSuppressShortcuts)")
-    assert shortcuts == ["true"] * 6
-
-
-def test_two_planes_on_one_page_keep_apart(open_figure):
-    other = SimilarityPlane(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]), names=["q", "<b>"])
-    page = open_figure(SimilarityPlane(*map(torch.tensor, START)), other)
-    handle(page, "q").focus()
-    page.keyboard.press("ArrowLeft")
-    assert where(page, "q") == (0.9, 0)
-    assert (where(page, "x"), where(page, "y")) == START
-    assert page.locator(".sp-name", has_text="<b>").count() == 2
-
-
-def test_it_is_small():
-    assert len(SimilarityPlane(*map(torch.tensor, START)).html().encode()) < 40_000
 
 
 @pytest.mark.parametrize(

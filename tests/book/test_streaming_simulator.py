@@ -5,8 +5,7 @@ import re
 
 import pytest
 import torch
-from conftest import LIGHT, in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
+from conftest import LIGHT
 
 from softlookup.attention import attention, attention_weights
 from softlookup.attention.efficient import stream_attention, streaming_mask
@@ -17,8 +16,7 @@ TEXT = "^hallofrowaves"
 N = len(TEXT)
 
 
-@pytest.fixture(scope="module")
-def head():
+def random_head():
     generator = torch.Generator().manual_seed(18)
     query, key, value = torch.randn(3, N, 5, dtype=torch.float64, generator=generator)
     key[0] = 3 * query.mean(dim=0) + key[0]  # something like a sink
@@ -26,8 +24,17 @@ def head():
 
 
 @pytest.fixture(scope="module")
+def head():
+    return random_head()
+
+
+def example():
+    return StreamingSimulator(list(TEXT), *random_head(), width=4, n_sinks=1)
+
+
+@pytest.fixture(scope="module")
 def maths(functions_of):
-    return functions_of("streaming_simulator_maths.js")
+    return functions_of("figures/streaming_simulator/maths.js")
 
 
 @pytest.fixture
@@ -35,7 +42,7 @@ def open_figure(open_figures, head):
     def open_page(style=LIGHT, width=1280, **options):
         given = {"width": 4, **options}
         figure = StreamingSimulator(list(TEXT), *head, **given)
-        return open_figures(figure, ready=".ss-form", style=style, width=width)
+        return open_figures(figure, ready=".st-form", style=style, width=width)
 
     return open_page
 
@@ -88,28 +95,28 @@ def test_errors_at_all_positions(maths, head):
 
 def assert_shows(page, head, i, width, sinks):
     step, whole, lost, error = expected(head, i, width, sinks)
-    columns = page.locator(".ss-column")
+    columns = page.locator(".st-column")
     assert columns.count() == N
     states = columns.evaluate_all("(all) => all.map((node) => node.className)")
     for j, state in enumerate(states):
         kind = "later" if j > i else "gone"
         if j in step.positions:
             kind = "sink" if j < sinks else "recent"
-        assert f"ss-{kind}" in state
-        assert ("ss-now" in state) == (j == i)
-    signs = page.locator(".ss-mark").all_inner_texts()
+        assert f"st-{kind}" in state
+        assert ("st-now" in state) == (j == i)
+    signs = page.locator(".st-mark").all_inner_texts()
     wanted = {"gone": "×", "sink": "■", "recent": "●", "later": ""}
     assert [sign.strip() for sign in signs] == [
-        wanted[re.search(r"ss-(gone|sink|recent|later)", state)[1]] for state in states
+        wanted[re.search(r"st-(gone|sink|recent|later)", state)[1]] for state in states
     ]
     heights = {}
     for kind in ("full", "weight"):
         read = "(all) => all.map((node) => parseFloat(node.style.height))"
-        heights[kind] = page.locator(f".ss-{kind}").evaluate_all(read)
+        heights[kind] = page.locator(f".st-{kind}").evaluate_all(read)
     assert heights["full"] == pytest.approx([*(100 * whole).tolist(), *[0] * (N - 1 - i)], abs=1e-3)
     kept = dict(zip(step.positions, (100 * step.weights).tolist(), strict=True))
     assert heights["weight"] == pytest.approx([kept.get(j, 0) for j in range(N)], abs=1e-3)
-    said, many = page.inner_text(".ss-live"), len(step.positions)
+    said, many = page.inner_text(".st-live"), len(step.positions)
     keys = "1 key" if many == 1 else f"{many} keys"
     assert said.startswith(f"Position {i}, {TEXT[i]}: {keys} in the cache.")
     gone = i + 1 - many
@@ -117,11 +124,11 @@ def assert_shows(page, head, i, width, sinks):
     assert f"{left} Error: {error:.2f}." in said
     streamed = attention(*head, streaming_mask(N, width, sinks))
     mean = (streamed - attention(*head, causal_mask(N))).norm(dim=-1).mean().item()
-    assert f"positions: {mean:.2f}, with" in page.inner_text(".ss-mean")
-    assert f"at most {min(N, width + sinks)} keys" in page.inner_text(".ss-mean")
-    label = page.locator(".ss-chart").get_attribute("aria-label")
+    assert f"positions: {mean:.2f}, with" in page.inner_text(".st-mean")
+    assert f"at most {min(N, width + sinks)} keys" in page.inner_text(".st-mean")
+    label = page.locator(".st-chart").get_attribute("aria-label")
     assert f"at {i} it is {error:.2f}, on average {mean:.2f}" in label
-    points = page.locator(".ss-line").get_attribute("points").split()
+    points = page.locator(".st-line").get_attribute("points").split()
     assert len(points) == N
     read = "(all) => all.map((input) => input.ariaValueText)"
     values = page.locator("input").evaluate_all(read)
@@ -159,28 +166,3 @@ def test_the_keyboard_moves_the_sliders(open_figure, head):
     page.locator('input[name="i"]').focus()
     page.keyboard.press("Home")
     assert_shows(page, head, 0, 4, 1)
-
-
-def test_two_of_them_on_one_page_do_not_disturb_each_other(open_figures, head):
-    figures = [StreamingSimulator(list(TEXT), *head, width=w, name=f"fig-{w}") for w in (2, 5)]
-    page = open_figures(*figures, ready=".ss-form")
-    page.locator('#fig-5 input[name="sinks"]').fill("2")
-    caches = page.locator(".ss-mean").all_inner_texts()
-    assert ["at most 2 keys" in caches[0], "at most 7 keys" in caches[1]] == [True, True]
-
-
-@in_each_look
-def test_accessible_and_within_the_page(open_figures, head, style, width):
-    figure = StreamingSimulator(list(TEXT), *head, width=4, n_sinks=1)
-    page = open_figures(figure, ready=".ss-form", style=style, width=width)
-    assert axe_faults(page) == []
-    assert scroll_faults(page) == []
-    assert target_faults(page, "input, button") == []
-    assert len(figure.html()) < 200_000
-
-
-def test_it_holds_still_when_asked_to(open_figures, head):
-    figure = StreamingSimulator(list(TEXT), *head, width=4)
-    page = open_figures(figure, ready=".ss-form", reduced_motion="reduce")
-    bar = page.locator(".ss-weight").first
-    assert bar.evaluate("(node) => getComputedStyle(node).transitionDuration") == "0s"

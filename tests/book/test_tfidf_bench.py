@@ -9,13 +9,12 @@ from itertools import combinations, product
 
 import pytest
 import torch
-from conftest import in_each_look, target_faults
-from site_checks import axe_faults, scroll_faults
+from site_checks import scroll_faults
 
 from softlookup.ops import cosine_similarity
 from softlookup.show import TfidfBench
-from softlookup.show.tfidf_bench import _EXAMPLES, LECTURE
-from softlookup.show.tfidf_bench_live import bench_html
+from softlookup.show.figures.tfidf_bench import _EXAMPLES, LECTURE
+from softlookup.show.figures.tfidf_bench.live import bench_html
 from softlookup.words import (
     IDF_VARIANTS,
     TF_VARIANTS,
@@ -47,6 +46,10 @@ WEIRD = {
 }
 
 
+def example():
+    return TfidfBench()
+
+
 @pytest.fixture
 def open_figure(open_figures):
     """Opens benches in one page, one in its first state if none is given."""
@@ -60,7 +63,7 @@ def open_figure(open_figures):
 @pytest.fixture(scope="module")
 def maths(functions_of):
     """Calls the figure's own arithmetic in the browser."""
-    return functions_of("tfidf_bench_maths.js")
+    return functions_of("figures/tfidf_bench/maths.js")
 
 
 def bench_of(page, place=0):
@@ -451,32 +454,6 @@ def test_all_of_it_works_by_keyboard(open_figure):
     assert page.evaluate("document.activeElement.dataset.key") == "weight:0:6"
 
 
-@in_each_look
-def test_it_is_accessible_and_fits(open_figure, style, width):
-    page = open_figure(style=style, width=width, reduced_motion="reduce")
-    for label in ["Below zero", "Threefold", "The lecture’s pair"]:
-        page.get_by_role("button", name=label).click()
-        assert axe_faults(page) == []
-        assert scroll_faults(page) == []
-    box = page.get_by_role("region", name="The TF-IDF table")
-    box.focus()
-    wide, room = box.evaluate("(box) => [box.scrollWidth, box.clientWidth]")
-    assert (wide > room) == (width == 390)
-    moved = box.evaluate("(box) => { box.scrollLeft = 50; return box.scrollLeft; }")
-    assert (moved > 0) == (width == 390)  # in its own box, not in the one around the figure
-    assert target_faults(page, "button, .sl-choice, .sl-check, textarea") == []
-    assert page.evaluate("document.getAnimations().length") == 0
-
-
-def test_two_benches_on_one_page_keep_apart(open_figure):
-    page = open_figure(TfidfBench(), TfidfBench(), TfidfBench(["one two", "two"], idf="ratio"))
-    write(page, "some thing", place=1)
-    choose(page, place=1, idf="smooth", base="2", tf="log")
-    assert_shows(page, LECTURE, place=0)
-    assert_shows(page, ("some thing", LECTURE[1]), 1, idf="smooth", base="2", tf="log")
-    assert_shows(page, ("one two", "two"), 2, idf="ratio")
-
-
 def test_screen_readers_hear_the_results(open_figure):
     page = open_figure()
     assert page.locator('.tb-line[aria-live="polite"]').count() == 1
@@ -498,11 +475,6 @@ def test_it_starts_as_python_asks(open_figure):
     page.get_by_role("button", name="Below zero").click()
     page.get_by_role("button", name="The first documents").click()
     assert_shows(page, texts, **settings, base="e")
-
-
-def test_it_is_small():
-    assert len(TfidfBench().html().encode()) < 60_000
-    assert len(TfidfBench(["x" * 25_000, "ü" * 25_000]).html().encode()) < 200_000
 
 
 @pytest.mark.parametrize(
@@ -547,3 +519,18 @@ def test_the_live_view_calls_the_library():
     chosen = {"lowercase": True, "n": 2, "tf": "unique", "idf": "smooth", "base": 2}
     assert table.value == bench_html(texts, **chosen)
     assert bench_html(["", "?"], **chosen) == "<p>Nothing to count yet.</p>"
+
+
+def test_the_largest_is_small():
+    assert len(TfidfBench(["x" * 25_000, "ü" * 25_000]).html().encode()) < 200_000
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_wide_table_scrolls_in_its_own_box(open_figure, width):
+    page = open_figure(width=width)
+    box = page.get_by_role("region", name="The TF-IDF table")
+    box.focus()
+    wide, room = box.evaluate("(box) => [box.scrollWidth, box.clientWidth]")
+    assert (wide > room) == (width == 390)
+    moved = box.evaluate("(box) => { box.scrollLeft = 50; return box.scrollLeft; }")
+    assert (moved > 0) == (width == 390)  # in its own box, not in the one around the figure

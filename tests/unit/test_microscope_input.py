@@ -10,7 +10,7 @@ import torch
 from softlookup.attention import attention_weights
 from softlookup.masks import causal_mask, window_mask
 from softlookup.show import MatrixMicroscope
-from softlookup.show.matrix_microscope_live import compute
+from softlookup.show.figures.matrix_microscope.live import compute
 
 TOKENS = ["one", "two", "three", "four", "five"]
 

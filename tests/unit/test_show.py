@@ -25,7 +25,6 @@ from softlookup.show import (
     show_table,
 )
 from softlookup.show import figure as figures
-from softlookup.show import interactive as interactives
 from softlookup.show import source as sources
 from softlookup.show import table as tables
 from softlookup.show.draw import ink_on
@@ -246,7 +245,7 @@ class Echo(Interactive):
 
     def __init__(self, data, **changed):
         texts = {"name": "fig-echo", "alt": "It says what it was given.", "caption": "Echo."}
-        super().__init__(scripts=["echo.js"], data=data, **texts | changed)
+        super().__init__(data=data, **texts | changed)
 
     def live(self):
         """A view for a kernel."""
@@ -254,27 +253,29 @@ class Echo(Interactive):
 
 
 @pytest.fixture
-def echo_script(monkeypatch):
-    """A script of the test's own among the package's files."""
-    script = 'import { el } from "./interactive.js";\nexport function mount(root, data) {}\n'
-    real = interactives._file
-    monkeypatch.setattr(
-        interactives, "_file", lambda name: script if name == "echo.js" else real(name)
-    )
+def echo_folder(monkeypatch, tmp_path):
+    """The figure's files, in a folder of the test's own."""
+    script = 'import { say } from "./words.js";\n\nexport const mount = (root) => say(root);\n'
+    (tmp_path / "figure.js").write_text(script)
+    (tmp_path / "words.js").write_text("export function say() {}\n")
+    (tmp_path / "style.css").write_text(".ec-echo { color: red; }\n")
+    monkeypatch.setattr(Echo, "folder", lambda self: tmp_path)
 
 
-def test_an_interactive_figure_holds_all_it_needs(echo_script):
+def test_an_interactive_figure_holds_all_it_needs(echo_folder):
     page = Echo({"text": "</script><b>"}).html()
     assert "import {" not in page
+    assert ".sl-button {" in page
+    assert page.index(".sl-button {") < page.index(".ec-echo {")
     assert page.count("</script>") == 1
-    assert page.index("export function el(") < page.index("export function mount(")
+    assert page.index("function say(") < page.index("const mount =")
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
     assert page == Echo({"text": "</script><b>"}).html()
     key = re.compile(r'data-sl="([\w-]+)"')
     assert key.search(page)[1] != key.search(Echo({"text": "other"}).html())[1]
 
 
-def test_an_interactive_figure_is_live_where_there_is_a_kernel(echo_script, monkeypatch):
+def test_an_interactive_figure_is_live_where_there_is_a_kernel(echo_folder, monkeypatch):
     view = "application/vnd.jupyter.widget-view+json"
     monkeypatch.delenv("SOFTLOOKUP_STATIC", raising=False)
     bundle = Echo({})._repr_mimebundle_()
@@ -285,7 +286,7 @@ def test_an_interactive_figure_is_live_where_there_is_a_kernel(echo_script, monk
 
 
 def test_a_live_figure_asks_its_widget_for_nothing_that_ipywidgets_7_lacks(
-    echo_script, monkeypatch
+    echo_folder, monkeypatch
 ):
     monkeypatch.delenv("SOFTLOOKUP_STATIC", raising=False)
     monkeypatch.delattr(ipywidgets.Widget, "_repr_mimebundle_")

@@ -1,0 +1,189 @@
+// The collapse cloud: a depth, three switches, the tokens there, and how far apart they are.
+
+import { check, choices, controls, form, liveRegion, slider } from "../../kit/controls.js";
+import { el, line, svg, text } from "../../kit/elements.js";
+import { counted, format } from "../../kit/numbers.js";
+import { FLOOR, curveOf, fallOf, placeWords, reachOf, runOf, stateOf } from "./maths.js";
+
+const SIZE = 320;
+const CHART = { left: 44, top: 12, width: 268, height: 236 };
+const DEEP = CHART.top + CHART.height;
+const TICKS = [
+  [1, "1"],
+  [1e-4, "10⁻⁴"],
+  [1e-8, "10⁻⁸"],
+  [1e-12, "10⁻¹²"],
+  [1e-16, "10⁻¹⁶"],
+];
+const NORM_NAMES = [
+  ["none", "none"],
+  ["pre", "before (pre)"],
+  ["post", "after (post)"],
+];
+
+class Cloud {
+  constructor(root, { words, runs }) {
+    Object.assign(this, { words, runs, depth: 0, skip: false, feedForward: false, norm: "none" });
+    this.last = runs[0].points.length - 1;
+    this.unit = (0.48 * SIZE) / Math.max(1, reachOf(runs));
+    this.live = liveRegion("cc-live");
+    this.ring = svg("circle", { class: "cc-ring", r: 0 });
+    this.all = svg("text", { class: "cc-all", y: 26 }, `all ${words.length} words`);
+    this.tokens = words.map((word) =>
+      svg(
+        "g",
+        { class: "cc-token" },
+        svg("circle", { class: "cc-dot", r: 4 }),
+        svg("text", {}, word),
+      ),
+    );
+    const half = SIZE / 2;
+    this.cloud = svg(
+      "svg",
+      {
+        class: "cc-cloud",
+        viewBox: `${-half} ${-half} ${SIZE} ${SIZE}`,
+        role: "img",
+        "aria-label": "The tokens around their mean",
+      },
+      svg("path", { class: "cc-cross", d: `M ${-half} 0 H ${half} M 0 ${-half} V ${half}` }),
+      this.ring,
+      this.tokens,
+      this.all,
+    );
+    root.append(
+      form(
+        "cc-form",
+        this.controls(),
+        el(
+          "div",
+          { class: "cc-both" },
+          el("div", { class: "cc-box" }, el("p", { class: "cc-title" }, "The tokens"), this.cloud),
+          el(
+            "div",
+            { class: "cc-box" },
+            el("p", { class: "cc-title" }, "How far apart, at each depth"),
+            this.chart(),
+          ),
+        ),
+        this.live,
+      ),
+    );
+    this.update();
+  }
+
+  controls() {
+    this.slider = slider(
+      "Depth, in blocks",
+      { min: 0, max: this.last, value: 0 },
+      (depth) => this.set({ depth }),
+      "cc-field",
+    );
+    const part = (key, words) => check(key, words, (on) => this.set({ [key]: on }));
+    return controls(
+      this.slider.field,
+      el(
+        "fieldset",
+        { class: "sl-choices cc-parts" },
+        el("legend", { class: "sl-label" }, "Beside attention"),
+        part("skip", "skip"),
+        part("feedForward", "feed-forward"),
+      ),
+      choices("Norm", "norm", NORM_NAMES, "none", (norm) => this.set({ norm })),
+    );
+  }
+
+  set(change) {
+    Object.assign(this, change);
+    this.update();
+  }
+
+  chart() {
+    const { left, top, width } = CHART;
+    const tick = ([value, words]) => {
+      const y = top + CHART.height * fallOf(value);
+      return [
+        line([left, y], [left + width, y], "cc-grid"),
+        text([left - 6, y + 4], words, "cc-tick", "end"),
+      ];
+    };
+    const curve = (values, kind) =>
+      svg("polyline", {
+        class: kind,
+        points: curveOf(values, CHART)
+          .map((point) => point.map((c) => c.toFixed(2)).join())
+          .join(" "),
+      });
+    this.line = curve;
+    this.curve = svg("g");
+    this.mark = svg("circle", { class: "cc-mark", r: 5.5 });
+    const steps = [...new Set([0, 0.25, 0.5, 0.75, 1].map((s) => Math.round(s * this.last)))];
+    return svg(
+      "svg",
+      {
+        class: "cc-chart",
+        viewBox: `0 0 ${SIZE} ${DEEP + 40}`,
+        role: "img",
+        "aria-label": "Residual on a logarithmic scale against depth, this choice among all twelve",
+      },
+      TICKS.flatMap(tick),
+      steps.map((depth) =>
+        text([left + (width * depth) / this.last, DEEP + 17], String(depth), "cc-tick", "middle"),
+      ),
+      text([left + width / 2, DEEP + 34], "depth, in blocks", "cc-tick", "middle"),
+      this.runs.map(({ residual }) => curve(residual, "cc-other")),
+      this.curve,
+      this.mark,
+    );
+  }
+
+  update() {
+    const run = this.runs[runOf(this)];
+    const [residual, cosine] = [run.residual[this.depth], run.cosine[this.depth]];
+    this.slider.show(String(this.depth), this.depth, `${this.depth} of ${this.last} blocks`);
+    const dots = run.points[this.depth].map(([x, y]) => [x * this.unit, -y * this.unit]);
+    const corners = placeWords(
+      dots,
+      this.words.map((word) => 6 * [...word].length),
+    );
+    this.tokens.forEach((token, i) => {
+      token.style.transform = `translate(${dots[i].map((c) => `${c.toFixed(2)}px`).join(", ")})`;
+      token.classList.toggle("cc-mute", !corners[i]);
+      const [dx, dy] = corners[i] ?? [0, 0];
+      token.lastChild.setAttribute("x", dx);
+      token.lastChild.setAttribute("y", dy);
+      token.lastChild.setAttribute("text-anchor", dx < 0 ? "end" : "start");
+    });
+    const together = stateOf(residual) !== "apart";
+    this.cloud.classList.toggle("cc-together", together);
+    this.ring.setAttribute("r", (residual * this.unit).toFixed(2));
+    this.curve.replaceChildren(this.line(run.residual, "cc-curve"));
+    const [x, y] = curveOf(run.residual, CHART)[this.depth];
+    this.mark.setAttribute("cx", x.toFixed(2));
+    this.mark.setAttribute("cy", y.toFixed(2));
+    this.live.textContent = this.tell(residual, cosine);
+  }
+
+  /** The parts in words, the two numbers, and what they mean. */
+  tell(residual, cosine) {
+    const norm = { pre: ["norm before"], post: ["norm after"], none: [] }[this.norm];
+    const parts = [
+      ...(this.skip ? ["skip"] : []),
+      ...(this.feedForward ? ["feed-forward"] : []),
+      ...norm,
+    ];
+    const what = parts.length ? `attention with ${parts.join(", ")}` : "attention alone";
+    const size = residual < FLOOR ? "0" : format(residual, 3);
+    const state = {
+      one: "All tokens are one.",
+      "nearly one": "The tokens are nearly one.",
+      apart: "The tokens are apart.",
+    }[stateOf(residual)];
+    return `${counted(this.depth, "block")} of ${what}: residual ${size}, mean cosine ${format(cosine, 3)}. ${state}`;
+  }
+}
+
+/** Build the figure inside an empty element. */
+export function mount(root, data) {
+  new Cloud(root, data);
+}

@@ -1,0 +1,62 @@
+// What the collapse cloud reckons: which run the switches choose, and where numbers are drawn.
+
+const NORMS = ["none", "pre", "post"];
+export const FLOOR = 1e-17; // what is smaller, zero too, is drawn here
+const TOUCH = 15; // square pixels
+
+/** The number of the run that has these parts: norm first, then feed-forward, then skip. */
+export function runOf({ norm, feedForward, skip }) {
+  return 4 * NORMS.indexOf(norm) + 2 * Number(feedForward) + Number(skip);
+}
+
+/** Where a residual stands on a logarithmic axis: 0 for 1, at the top, and 1 for the floor. */
+export function fallOf(residual) {
+  return Math.log(Math.min(1, Math.max(residual, FLOOR))) / Math.log(FLOOR);
+}
+
+/** The points of a curve in a box: one value per depth, from left to right. */
+export function curveOf(residuals, { left, top, width, height }) {
+  const step = width / (residuals.length - 1);
+  return residuals.map((value, depth) => [left + step * depth, top + height * fallOf(value)]);
+}
+
+/** The largest distance from the centre, over all depths of all runs. */
+export function reachOf(runs) {
+  return Math.max(...runs.flatMap(({ points }) => points.flat().map(([x, y]) => Math.hypot(x, y))));
+}
+
+/** What a residual means, in words. */
+export function stateOf(residual) {
+  if (residual < 1e-9) return "one";
+  return residual < 0.05 ? "nearly one" : "apart";
+}
+
+/** A corner for each word beside its dot, so that words overlap as little as can be, one by one.
+ *  Dots and widths are in pixels; the answer is where a word begins, or ends if to the left, and
+ *  null where it would cover more than a touch of what is there already. */
+export function placeWords(dots, widths) {
+  const placed = dots.map(([x, y]) => [x - 4, y - 4, x + 4, y + 4]);
+  return dots.map(([x, y], i) => {
+    const corners = [
+      [6, -4],
+      [6, 12],
+      [-6, -4],
+      [-6, 12],
+    ];
+    const boxes = corners.map(([dx, dy]) => {
+      const left = x + dx - (dx < 0 ? widths[i] : 0);
+      return [left, y + dy - 9, left + widths[i], y + dy + 2];
+    });
+    const costs = boxes.map((box) => placed.reduce((sum, other) => sum + overlap(box, other), 0));
+    const best = costs.indexOf(Math.min(...costs));
+    if (costs[best] > TOUCH) return null;
+    placed.push(boxes[best]);
+    return corners[best];
+  });
+}
+
+function overlap(a, b) {
+  const wide = Math.min(a[2], b[2]) - Math.max(a[0], b[0]);
+  const high = Math.min(a[3], b[3]) - Math.max(a[1], b[1]);
+  return Math.max(0, wide) * Math.max(0, high);
+}

@@ -1,0 +1,57 @@
+// Arithmetic that several figures need. A matrix is a list of rows.
+
+export const sum = (values) => values.reduce((total, value) => total + value, 0);
+export const dot = (a, b) => a.reduce((total, value, i) => total + value * b[i], 0);
+export const range = (n) => Array.from({ length: n }, (_, i) => i);
+export const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+
+/** The transposed matrix. */
+export const transpose = (matrix) => matrix[0].map((_, j) => matrix.map((row) => row[j]));
+
+/** The matrix times a vector. */
+export const times = (matrix, vector) => matrix.map((row) => dot(row, vector));
+
+/** The matrix product of A and B. */
+export function multiply(A, B) {
+  const columns = transpose(B);
+  return A.map((row) => columns.map((column) => dot(row, column)));
+}
+
+/** The softmax of some scores, with the largest subtracted first. */
+export function softmax(scores) {
+  const largest = Math.max(...scores);
+  const exps = scores.map((score) => Math.exp(score - largest));
+  const total = sum(exps);
+  return exps.map((value) => value / total);
+}
+
+/** softmax(QKᵀ/√d_k) along each row; causal: row i reads the rows 0 to i, and no other. */
+export function attentionWeights(Q, K, causal) {
+  return Q.map((q, i) => {
+    const read = causal ? K.slice(0, i + 1) : K;
+    const weights = softmax(read.map((k) => dot(q, k) / Math.sqrt(q.length)));
+    return K.map((_, j) => weights[j] ?? 0);
+  });
+}
+
+/** Numbers from 0 to 1 that a seed determines (mulberry32). */
+export function random(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** The index at which the running sum of the probabilities passes u; never one of probability 0. */
+export function drawn(weights, u) {
+  let [total, last] = [0, -1];
+  for (let id = 0; id < weights.length; id += 1) {
+    if (weights[id] > 0) last = id;
+    total += weights[id];
+    if (u < total) return id;
+  }
+  return last;
+}

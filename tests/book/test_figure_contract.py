@@ -1,0 +1,343 @@
+"""What every figure that answers keeps to, whatever it shows.
+
+The figures are found by their folders in `softlookup.show.figures`; `test_<folder>.py` beside this
+file has a function `example` that makes one with words and numbers of a reader's kind. Chromium
+opens it and moves every control that it has. What a figure teaches is tested in its own file.
+"""
+
+import importlib
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from conftest import in_each_look
+from site_checks import axe_faults, scroll_faults
+
+from softlookup import show
+from softlookup.show.figures import FIGURES
+
+SHOW = Path(show.__file__).parent
+FOLDERS = sorted(kind.folder().name for kind in FIGURES.values())
+each_figure = pytest.mark.parametrize("folder", FOLDERS)
+LARGEST = 100_000  # bytes of HTML
+READY = ".sl-body > *:not(noscript)"
+TOUR = """([nth, probe]) => {
+  const body = document.querySelectorAll(".sl-body")[nth];
+  const tell = (one, ...names) => names.forEach((name) =>
+    one.dispatchEvent(new Event(name, {bubbles: true})));
+  const look = new Function(`return (${probe})();`);
+  const found = [];
+  for (let k = 0; k < 400; k += 1) {
+    const one = [...body.querySelectorAll(
+        "button, input, select, textarea, summary, [role=slider]")]
+      .filter((one) => one.checkVisibility({visibilityProperty: true}) && !one.disabled)[k];
+    if (!one) return found;
+    if (one.matches("button, summary, [type=radio], [type=checkbox]")) one.click();
+    else if (one.type === "range") {
+      one.value = k % 2 ? one.max : one.min;
+      tell(one, "input", "change");
+    } else if (one.matches("select")) {
+      one.selectedIndex = one.options.length - 1;
+      tell(one, "input", "change");
+    } else if (one.matches("input, textarea")) {
+      one.value = one.type !== "number" ? `${one.value} ${one.value}` : k % 2 ? "" : "1";
+      tell(one, "input", "change");
+    } else {
+      const key = {key: "ArrowLeft", shiftKey: true, bubbles: true, cancelable: true};
+      one.dispatchEvent(new KeyboardEvent("keydown", key));
+    }
+    found.push([one.outerHTML.slice(0, 120), look()]);
+  }
+  throw new Error("the controls have no end");
+}"""
+"""Moves every control of a figure, one after the other; a probe looks at the page after each."""
+STATE = """() => {
+  const body = document.querySelectorAll(".sl-body")[%d];
+  const values = [...body.querySelectorAll("input, select, textarea")].map((one) =>
+    [one.value, one.checked, one.disabled]);
+  return JSON.stringify([body.innerHTML, values]);
+}"""
+WIDE = "() => document.documentElement.scrollWidth - innerWidth"
+SPOKEN = """() => [...document.querySelectorAll("[aria-live=polite], [role=status]")]
+    .map((one) => one.textContent.trim())"""
+UNQUIET = """() => [...document.querySelectorAll(
+      ".sl-body :is(button, input, select, textarea, [role=slider])")]
+    .filter((one) => one.dataset.lmSuppressShortcuts !== "true")
+    .map((one) => one.outerHTML.slice(0, 100))"""
+MOVING = """() => [...document.querySelectorAll(".sl-body *")].filter((one) => {
+    const {transitionDuration, animationName} = getComputedStyle(one);
+    return /[1-9]/.test(transitionDuration) || animationName !== "none";
+  }).map((one) => one.outerHTML.slice(0, 100))"""
+HELD = """() => {
+  const one = document.activeElement;
+  return [one.value, one.checked, one.ariaValueText, one.ariaValueNow,
+    one.name && one.form?.elements[one.name].value].join();
+}"""
+FOCUSED = """() => document.activeElement.closest(".sl-body")
+    ? [...document.querySelectorAll(".sl-body *")].indexOf(document.activeElement) : null"""
+STOPS = """() => {
+  const all = [...document.querySelectorAll(".sl-body *")];
+  const groups = new Set();
+  return all.map((one, place) => [one, place]).filter(([one]) => {
+    if (!one.matches("button, input, select, textarea, summary, [role=slider]")) return false;
+    if (!one.checkVisibility({visibilityProperty: true}) || one.disabled) return false;
+    const roves = one.matches("button, [role=slider]") && all.some((other) =>
+      other.tabIndex === 0 && other.classList[0] === one.classList[0]);
+    if (one.tabIndex < 0 && roves) return false;  // arrow keys lead to it from another
+    if (one.type !== "radio") return true;
+    const chosen = one.form.elements[one.name];
+    const group = [...(chosen.length ? chosen : [chosen])];
+    const stop = group.find((other) => other.checked && !other.disabled) ?? group[0];
+    return one === stop;
+  }).map(([one, place]) => [place, one.outerHTML.slice(0, 120), one.tagName, one.type ?? "",
+    one.matches("[role=slider], [type=range]")]);
+}"""
+HARD_TO_HIT = """() => {
+  const scrolls = (one) => one && (["auto", "scroll"].includes(getComputedStyle(one).overflowX)
+    && one.scrollWidth > one.clientWidth || scrolls(one.parentElement.closest(".sl-body *")));
+  const targets = document.querySelectorAll(`.sl-body :is(button, select, textarea, summary,
+    label:has(> input[type=radio]), label:has(> input[type=checkbox]), .sl-reach,
+    input:not([type=radio], [type=checkbox]))`);
+  return [...targets].filter((one) => one.checkVisibility({visibilityProperty: true}))
+    .filter((one) => {
+      const {left, right, width, height} = one.getBoundingClientRect();
+      return width < 24 || height < 24 || (!scrolls(one) && (left < 0 || right > innerWidth));
+    }).map((one) => one.outerHTML.slice(0, 100));
+}"""
+"""What a finger is to hit with less than 24 by 24 pixels, or out of reach."""
+UNSEEN = """() => {
+  const one = document.activeElement;
+  if (!one.closest(".sl-body")) return [];
+  const parts = () => [one, ...one.querySelectorAll("circle"), one.nextElementSibling];
+  const rings = () => parts().filter((part) => part).map((part) => {
+    const {outlineStyle, outlineWidth, stroke, strokeWidth} = getComputedStyle(part);
+    const outline = outlineStyle !== "none" && parseFloat(outlineWidth) >= 2;
+    return outline || (part.matches("circle") && stroke !== "none" && parseFloat(strokeWidth) >= 2);
+  }).filter(Boolean).length;
+  const focused = rings();
+  one.blur();
+  const blurred = rings();
+  one.focus();
+  return focused > blurred ? [] : [one.outerHTML.slice(0, 120)];
+}"""
+"""What has the focus without a ring: around it, around its handle, or around its chip."""
+TEXTS = """() => [...document.querySelectorAll("figure")].map((one) => one.innerText)"""
+
+
+def example_of(folder):
+    return importlib.import_module(f"test_{folder}").example()
+
+
+@cache
+def html_of(folder):
+    return example_of(folder).html()
+
+
+class Example:
+    """The HTML of a figure's example, which is made but once."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def html(self):
+        return html_of(self.folder)
+
+
+@pytest.fixture
+def open_example(open_figures):
+    """Opens a figure's example, some times on one page."""
+
+    def open_page(folder, n=1, **options):
+        page = open_figures(*[Example(folder)] * n, ready=READY, **options)
+        page.wait_for_function(
+            "n => [...document.querySelectorAll('.sl-body[data-mounted]')].length === n", arg=n
+        )
+        return page
+
+    return open_page
+
+
+def tour(page, probe="() => null", nth=0):
+    """Moves one control after the other; after each, what it was and what the probe found."""
+    return page.evaluate(TOUR, [nth, probe])
+
+
+def names(page):
+    """The role and the name of everything that takes the focus, as a screen reader gets them."""
+    found = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    properties = [{p["name"]: p["value"].get("value") for p in one.get("properties", [])}
+                  for one in found]  # fmt: skip
+    return [
+        (one["role"]["value"], one.get("name", {}).get("value", "").strip())
+        for one, own in zip(found, properties, strict=True)
+        if not one["ignored"] and own.get("focusable") and one["role"]["value"] != "RootWebArea"
+    ]
+
+
+@each_figure
+def test_a_folder_is_all_that_a_figure_is(folder):
+    """Its files, its class by the folder's name, and an example in the tests."""
+    here = SHOW / "figures" / folder
+    assert {"__init__.py", "figure.js", "style.css"} <= {file.name for file in here.iterdir()}
+    kind = FIGURES[folder.title().replace("_", "")]
+    assert kind.__module__ == f"softlookup.show.figures.{folder}"
+    assert isinstance(example_of(folder), kind)
+
+
+def prefixes(sheet):
+    """The beginnings of the names of the classes that a style sheet speaks of."""
+    rules = re.sub(
+        r"/\*.*?\*/|\{[^{}]*\}|\d*\.\d+", "", sheet.read_text(encoding="utf-8"), flags=re.S
+    )
+    return {name.split("-")[0] for name in re.findall(r"\.([a-z][\w-]*)", rules)} - {"sl"}
+
+
+def test_no_two_style_sheets_speak_of_the_same_classes():
+    """They stand side by side on a page, and each reaches all of it."""
+    owners = {}
+    for sheet in sorted(SHOW.rglob("*.css")):
+        for prefix in prefixes(sheet):
+            owners.setdefault(prefix, []).append(sheet.relative_to(SHOW).as_posix())
+    assert {prefix: found for prefix, found in owners.items() if len(found) > 1} == {}
+
+
+@each_figure
+def test_each_rule_keeps_to_the_figure(folder):
+    """Every selector names a class: none is for all paragraphs or all tables of a page."""
+    text = (SHOW / "figures" / folder / "style.css").read_text(encoding="utf-8")
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    selectors = re.findall(r"(?:^|[{}])\s*([^{}@;]+?)\s*\{", text)
+    (prefix,) = prefixes(SHOW / "figures" / folder / "style.css")
+    loose = [one for one in selectors if not re.search(rf"\.{prefix}\b", one)]
+    assert loose == []
+
+
+@each_figure
+def test_it_is_small_always_the_same_and_asks_nobody(folder):
+    html = html_of(folder)
+    assert len(html.encode()) < LARGEST
+    assert example_of(folder).html() == html
+    code = html.replace(example_of(folder).data, "")
+    assert set(re.findall(r"https?://[^\"'\s]*", code)) <= {"http://www.w3.org/2000/svg"}
+    assert html.count("</script>") == 1
+
+
+@each_figure
+def test_a_notebook_without_a_page_reads_what_it_shows(folder, monkeypatch):
+    monkeypatch.setenv("SOFTLOOKUP_STATIC", "1")
+    figure = example_of(folder)
+    assert figure._repr_mimebundle_() == {
+        "text/html": html_of(folder),
+        "text/plain": f"Interactive figure: {figure.alt}",
+    }
+
+
+@each_figure
+@in_each_look
+def test_accessible_and_within_the_page(open_example, folder, style, width):
+    page = open_example(folder, style=style, width=width, reduced_motion="reduce")
+    assert axe_faults(page) == []
+    assert scroll_faults(page) == []
+    assert [moved for moved, wide in tour(page, WIDE) if wide > 0] == []
+    assert axe_faults(page) == []
+    assert page.evaluate(HARD_TO_HIT) == []
+
+
+@each_figure
+def test_everything_has_a_name(open_example, folder):
+    page = open_example(folder)
+    assert [role for role, name in names(page) if not name] == []
+    tour(page)
+    found = names(page)
+    assert [role for role, name in found if not name] == []
+    assert len(found) >= 2
+
+
+@each_figure
+def test_the_keyboard_reaches_and_moves_all_of_it(open_example, folder):
+    """Tab comes to each control, with a ring that can be seen; arrow keys move what slides."""
+    page = open_example(folder)
+    stops = page.evaluate(STOPS)
+    reached, fixed = set(), []
+    for _ in range(3 * len(stops) + 20):
+        page.keyboard.press("Tab")
+        place = page.evaluate(FOCUSED)
+        if place is None or place in reached:
+            continue
+        reached.add(place)
+    missed = [html for place, html, *_ in stops if place not in reached]
+    assert missed == []
+    for place, html, _, kind, slides in stops:
+        if not slides and kind != "radio":
+            continue
+        page.evaluate("(k) => document.querySelectorAll('.sl-body *')[k].focus()", place)
+        before = page.evaluate(HELD)
+        page.keyboard.press("ArrowRight")
+        if page.evaluate(HELD) == before:
+            page.keyboard.press("ArrowLeft")  # it stood at its end
+        if page.evaluate(HELD) == before:
+            fixed.append(html)
+        if page.evaluate(STOPS) != stops:
+            break
+    assert fixed == []
+
+
+@each_figure
+def test_the_focus_can_be_seen(open_example, folder):
+    page = open_example(folder, reduced_motion="reduce")
+    unseen = []
+    for _ in page.evaluate(STOPS):
+        page.keyboard.press("Tab")
+        unseen += page.evaluate(UNSEEN)
+    assert unseen == []
+
+
+@each_figure
+def test_a_notebook_leaves_the_keys_to_the_controls(open_example, folder):
+    page = open_example(folder)
+    assert page.evaluate(UNQUIET) == []
+    tour(page)
+    assert page.evaluate(UNQUIET) == []
+
+
+@each_figure
+def test_a_screen_reader_hears_what_comes_out(open_example, folder):
+    page = open_example(folder)
+    heard = [page.evaluate(SPOKEN), *(regions for _, regions in tour(page, SPOKEN))]
+    assert all(heard)
+    assert len(set(map(tuple, heard))) >= 3
+
+
+@each_figure
+def test_it_holds_still_when_asked_to(open_example, folder):
+    page = open_example(folder, reduced_motion="reduce")
+    assert page.evaluate(MOVING) == []
+    tour(page)
+    assert page.evaluate(MOVING) == []
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+@each_figure
+def test_two_on_a_page_do_not_share_anything(open_example, folder):
+    page = open_example(folder, n=2)
+    page.wait_for_timeout(500)  # what is said after a pause has been said
+    first = page.evaluate(STATE % 0)
+    assert [moved for moved, state in tour(page, STATE % 0, nth=1) if state != first] == []
+    page.wait_for_timeout(500)
+    second = page.evaluate(STATE % 1)
+    assert second != first
+    assert [moved for moved, state in tour(page, STATE % 1) if state != second] == []
+    ids = page.evaluate("[...document.querySelectorAll('.sl-body [id]')].map((one) => one.id)")
+    assert len(ids) == len(set(ids))
+
+
+@each_figure
+def test_it_can_be_printed(open_example, folder):
+    """On paper as wide as a letter all of it is there, and nothing beyond the edge."""
+    page = open_example(folder, width=720)
+    shown = page.evaluate(TEXTS)
+    page.emulate_media(media="print")
+    assert page.evaluate(TEXTS) == shown
+    assert scroll_faults(page) == []
+    assert page.pdf(width="190mm").startswith(b"%PDF")
