@@ -121,5 +121,3 @@ def test_given_tensors_stay_as_they_were(problem):
 
 
 # bad input
-
-

@@ -306,7 +306,7 @@ DTYPES = {
     torch.float64: "Float Real Shaped",
     torch.float16: "Float Real Shaped",
     torch.bfloat16: "Float Real Shaped",
-    torch.uint8: "Int Real Shaped",
+    torch.uint8: "Real Shaped",
     torch.int8: "Int Int8 Real Shaped",
     torch.int64: "Int Real Shaped",
     torch.bool: "Bool Shaped",
@@ -707,7 +707,7 @@ def test_lists_of_words():
 
 def test_lists_in_lists_are_told_by_their_place():
     one(Sequence[Sequence[str]], [["a"], []])
-    with refuses(TypeError, "the elements of x must each be a list; got wrong=['b']"):
+    with refuses(ValueError, "x[1] must be a list, not one string; got x[1]='b'"):
         one(Sequence[Sequence[str]], [["a"], "b"])
     with refuses(ValueError, "the elements of x[1] must each be a string; got wrong=[None]"):
         one(Sequence[Sequence[str]], [["a"], [None]])

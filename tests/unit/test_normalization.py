@@ -126,8 +126,6 @@ def test_parameters_by_formula():
     assert {n: tuple(p.shape) for n, p in RMSNorm(7).named_parameters()} == {"weight": (7,)}
 
 
-
-
 @pytest.mark.parametrize("layer", [LayerNorm, RMSNorm])
 def test_bad_layers(layer):
     with pytest.raises(ValueError, match="d_model must be an integer of at least 1; got d_model=0"):

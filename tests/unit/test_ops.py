@@ -92,12 +92,6 @@ def test_softmax_of_one_score_is_one():
     assert softmax(tensor([[-7.0], [3.0]])).tolist() == [[1.0], [1.0]]
 
 
-
-
-
-
-
-
 @pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan, math.inf])
 def test_softmax_refuses_a_temperature_that_is_not_positive(temperature):
     message = rf"temperature must be positive and finite; got temperature={temperature}"
@@ -141,10 +135,6 @@ def test_masked_softmax_with_very_low_scores_still_gives_the_masked_ones_nothing
     assert result.tolist() == [0.5, 0.0, 0.5]
 
 
-
-
-
-
 # softmax_jacobian
 
 
@@ -166,8 +156,6 @@ def test_softmax_jacobian_takes_leading_axes(generator):
             assert_close(result[b, i], softmax_jacobian(weights[b, i]))
 
 
-
-
 # sigmoid
 
 
@@ -186,8 +174,6 @@ def test_sigmoid_keeps_its_relative_precision_where_it_is_tiny():
     assert sigmoid(tensor(-40.0)).item() == pytest.approx(math.exp(-40), rel=1e-12, abs=0)
 
 
-
-
 # unit_vectors
 
 
@@ -202,10 +188,6 @@ def test_unit_vectors_of_zeros_and_of_extremes():
     x = tensor([[0.0, 0.0], [3e200, 4e200], [3e-200, 4e-200], [0.0, -7.0]])
     expected = tensor([[0.0, 0.0], [0.6, 0.8], [0.6, 0.8], [0.0, -1.0]])
     assert_close(unit_vectors(x), expected)
-
-
-
-
 
 
 # cosine_similarity
@@ -238,8 +220,6 @@ def test_cosine_similarity_with_the_zero_vector_is_zero():
     assert result.tolist() == [0.0, 0.0]
     result.sum().backward()
     assert x.grad.isfinite().all()
-
-
 
 
 # entropy
@@ -282,8 +262,6 @@ def test_entropy_refuses_what_is_no_distribution(weights, message):
         entropy(tensor(weights))
 
 
-
-
 # cross_entropy
 
 
@@ -310,10 +288,6 @@ def test_cross_entropy_does_not_overflow():
 def test_cross_entropy_takes_short_integers():
     targets = torch.tensor([2], dtype=torch.int32)
     assert_close(cross_entropy(torch.zeros(1, 3), targets), torch.tensor(3.0).log())
-
-
-
-
 
 
 def test_rows_that_nobody_reads_become_zeros_and_no_others():

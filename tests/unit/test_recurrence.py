@@ -294,8 +294,6 @@ def test_step_refuses_integers_and_mixed_dtypes():
         rnn_step(x, hidden, W_xh, W_hh.double(), b)
 
 
-
-
 @pytest.mark.bad_input
 @pytest.mark.parametrize("kind", [RNNCell, GRUCell])
 def test_cell_refuses_a_state_that_is_no_row_per_text(kind):

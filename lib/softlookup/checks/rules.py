@@ -308,8 +308,13 @@ def _check_all(
         rule.kind and not rule.is_deep and set(map(type, values)) <= {rule.kind}
     ):
         return
-    wrong = list(islice((v for v in values if not rule.takes(v)), ELEMENTS_SHOWN))
+    pairs = zip(places, values, strict=True)
+    wrong = list(islice(((p, v) for p, v in pairs if not rule.takes(v)), ELEMENTS_SHOWN))
+    if wrong and isinstance(wrong[0][1], str) and isinstance(rule, ContainerRule):
+        place, text = wrong[0]  # one string where a list of strings belongs, the commonest slip
+        check_part(f"{name}[{place!r}]", rule, text, call)
     if wrong:
+        wrong = [value for _, value in wrong]
         raise rule.error(f"{what} must each be {rule.words}; got wrong={shown(wrong)}")
     if rule.is_deep:
         for place, value in zip(places, values, strict=True):

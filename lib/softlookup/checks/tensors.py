@@ -11,13 +11,14 @@ from softlookup.checks.rules import Call, Length, Rule, shown
 
 DTYPES = {value for value in vars(torch).values() if isinstance(value, torch.dtype)}
 REAL = frozenset(dtype for dtype in DTYPES if dtype.is_floating_point)
-WHOLE = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
+WHOLE = frozenset({torch.int8, torch.int16, torch.int32, torch.int64})
+"""Without uint8: as an index, PyTorch takes such numbers for a mask."""
 NUMBERS = {
     "Float": ("real numbers", REAL),
     "Int": ("whole numbers", WHOLE),
     "Int8": ("8-bit whole numbers", frozenset({torch.int8})),
     "Bool": ("booleans", frozenset({torch.bool})),
-    "Real": ("numbers", REAL | WHOLE),
+    "Real": ("numbers", REAL | WHOLE | {torch.uint8}),
     "Shaped": ("numbers or booleans", frozenset(DTYPES)),
 }
 """What jaxtyping's names ask of a tensor: in words, and as dtypes."""
