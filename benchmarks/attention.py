@@ -1,6 +1,8 @@
 """Many heads: how time and memory grow with n on both paths, and against PyTorch's own layer.
 
-One measurement is a training step: forward, and back to the input and to all weights.
+One measurement is a training step: forward, and back to the input and to all weights. Under the
+causal mask, the peer is what is faster at each n: PyTorch's own layer, or its fused kernel between
+four linear layers, both told that the mask is causal.
 """
 
 import statistics
@@ -8,28 +10,32 @@ import sys
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from memory import process_peak
 from timing import ratio, seconds
 from torch import Tensor, nn
 from torch.testing import assert_close
 
 from softlookup.attention import (
-    MultiHeadAttention,
+    GroupedQueryAttention,
     attention_multiplications,
+    join_heads,
     peak_memory,
     projection_multiplications,
+    split_heads,
     weights_bytes,
 )
 from softlookup.masks import causal_mask
 
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
+CAUSAL_LENGTHS = (*LENGTHS, 4096)
 WIDTHS = (128, 256, 512)
 D_HEAD, TOKENS, D_MODEL = 64, 2048, 256
 GROWTH_HEADS = ["n", "multiplications", "fused time", "inspectable time", "inspectable to fused"]
 GROWTH_HEADS += ["fused MB", "inspectable MB", "weights A, MB"]
-AGAINST_HEADS = ["n", "d_model", "mask", "time, to nn.MultiheadAttention", "memory of tensors"]
+AGAINST_HEADS = ["n", "d_model", "mask", "time, to the fastest peer", "memory of tensors"]
 AGAINST_HEADS += ["memory of the process"]
-PEER = "nn.MultiheadAttention"
+PEER, KERNEL = "nn.MultiheadAttention", "F.scaled_dot_product_attention"
 Step = Callable[[], Tensor]
 
 
@@ -38,20 +44,28 @@ def steps(n: int, d_model: int, *, batch: int, causal: bool = False) -> dict[str
     torch.manual_seed(0)
     n_heads = d_model // D_HEAD
     peer = nn.MultiheadAttention(d_model, n_heads, batch_first=True)
-    fused, plain = (MultiHeadAttention(d_model, n_heads, fused=flag) for flag in (True, False))
-    for layer in (fused, plain):
+    fused, plain, parts = (
+        GroupedQueryAttention(d_model, n_heads, fused=flag) for flag in (True, False, True)
+    )
+    for layer in (fused, plain, parts):
         copy_weights(peer, layer)
     x = torch.randn(batch, n, d_model, requires_grad=True)
     mask = causal_mask(n) if causal else None
     forbidden = ~mask if causal else None  # PyTorch's layer reads a mask the other way round
 
     def theirs() -> Tensor:
-        return peer(x, x, x, need_weights=False, attn_mask=forbidden)[0]
+        options = {"attn_mask": forbidden, "is_causal": causal, "need_weights": False}
+        return peer(x, x, x, **options)[0]
+
+    def kernel() -> Tensor:
+        heads = (split_heads(W(x), n_heads) for W in (parts.W_Q, parts.W_K, parts.W_V))
+        return parts.W_O(join_heads(F.scaled_dot_product_attention(*heads, is_causal=causal)))
 
     forward = {
         "fused": (fused, lambda: fused(x, mask=mask)),
         "inspectable": (plain, lambda: plain(x, mask=mask)),
         PEER: (peer, theirs),
+        KERNEL: (parts, kernel),
     }
     return {name: training_step(x, *pair) for name, pair in forward.items()}
 
@@ -69,7 +83,7 @@ def training_step(x: Tensor, layer: nn.Module, forward: Step) -> Step:
     return step
 
 
-def copy_weights(peer: nn.MultiheadAttention, layer: MultiHeadAttention) -> None:
+def copy_weights(peer: nn.MultiheadAttention, layer: GroupedQueryAttention) -> None:
     """Give ``layer`` the weights of PyTorch's layer."""
     parts = zip(peer.in_proj_weight.chunk(3), peer.in_proj_bias.chunk(3), strict=True)
     with torch.no_grad():
@@ -105,14 +119,17 @@ def growth_rows(lengths: tuple[int, ...] = LENGTHS) -> list[list[str]]:
 
 
 def against_row(n: int, d_model: int, causal: bool) -> list[str]:
-    """Both layers on the same batch of 2,048 tokens: ratios of time and of memory."""
-    shape = (n, d_model, TOKENS // n, causal)
-    peers = steps(n, d_model, batch=TOKENS // n, causal=causal)
-    ours, theirs = peers["fused"], peers[PEER]
+    """The same batch of 2,048 tokens, at least one text: ratios of time and of memory."""
+    batch = max(1, TOKENS // n)
+    shape = (n, d_model, batch, causal)
+    peers = steps(n, d_model, batch=batch, causal=causal)
+    ours = peers["fused"]
+    times = {name: ratio(ours, peers[name]) for name in (PEER, KERNEL)}
+    name = max(times, key=times.get)  # the faster peer is the one to which ours takes longest
+    time, theirs = times[name], peers[name]
     assert_close(ours(), theirs(), rtol=1e-4, atol=1e-5)
-    time = ratio(ours, theirs)
     tensors = peak_memory(ours) / peak_memory(theirs)
-    peaks = [process_peak(small_and_whole, name, *shape) for name in ("fused", PEER)]
+    peaks = [process_peak(small_and_whole, peer, *shape) for peer in ("fused", name)]
     row = [f"{n:,}", str(d_model), "causal" if causal else "none"]
     row += [f"{time:.3g}", f"{tensors:.3g}", f"{peaks[0] / peaks[1]:.3g}"]
     print("against |", " | ".join(row), flush=True)
@@ -122,7 +139,8 @@ def against_row(n: int, d_model: int, causal: bool) -> list[str]:
 def against_rows() -> list[list[str]]:
     """All lengths and widths without a mask, one width under the causal mask; the medians."""
     cases = [(n, d_model, False) for d_model in WIDTHS for n in LENGTHS]
-    rows = [against_row(*case) for case in [*cases, *((n, D_MODEL, True) for n in LENGTHS)]]
+    cases += [(n, D_MODEL, True) for n in CAUSAL_LENGTHS]
+    rows = [against_row(*case) for case in cases]
     for mask in ("none", "causal"):
         columns = zip(*(map(float, row[3:]) for row in rows if row[2] == mask), strict=True)
         medians = [statistics.median(column) for column in columns]
@@ -133,8 +151,11 @@ def against_rows() -> list[list[str]]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    what = sys.argv[1] if len(sys.argv) > 1 else "all"  # growth, against, or both
-    if what != "against":
+    what = sys.argv[1] if len(sys.argv) > 1 else "all"  # or growth, against, causal
+    if what in ("all", "growth"):
         growth_rows()
-    if what != "growth":
+    if what in ("all", "against"):
         against_rows()
+    if what == "causal":
+        for length in CAUSAL_LENGTHS:
+            against_row(length, D_MODEL, causal=True)

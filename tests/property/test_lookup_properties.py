@@ -19,6 +19,7 @@ from softlookup.attention import (
     lookup_error_bound,
     lookup_weights,
     nadaraya_watson,
+    shares,
     soft_lookup,
 )
 
@@ -48,6 +49,19 @@ def test_soft_is_within_the_bound_of_hard(n_q, n_k, d_k, d_v, temperature, seed)
         spread = torch.linalg.vector_norm(value - hard[i], dim=1).max().item()
         error = torch.linalg.vector_norm(soft[i] - hard[i]).item()
         assert error <= lookup_error_bound(gap, n_k, temperature, spread) + 1e-12
+
+
+@given(sizes, sizes, sizes, seeds)
+def test_shares_are_what_a_loop_divides_and_their_rows_sum_to_one(batch, n_q, n_k, seed):
+    (scores, choice) = normal(seed, (batch, n_q, n_k), (batch, n_q, n_k))
+    scores, mask = scores.relu(), choice > -0.5
+    weights = shares(scores, mask)
+    for b, i in torch.cartesian_prod(torch.arange(batch), torch.arange(n_q)).tolist():
+        row = [scores[b, i, j].item() if mask[b, i, j] else 0.0 for j in range(n_k)]
+        total = sum(row)
+        expected = [entry / total if total else 0.0 for entry in row]
+        assert weights[b, i].tolist() == pytest.approx(expected, abs=1e-14)
+        assert weights[b, i].sum().item() == pytest.approx(1.0 if total else 0.0)
 
 
 @given(st.integers(2, 11), st.floats(0.0, 5.0), temperatures, st.floats(0.0, 9.0))

@@ -189,17 +189,17 @@ def test_the_other_text_is_projected_once(generator):
 # bad input
 
 
-def test_bad_caches():
-    with pytest.raises(ValueError, match="n_layers must be an integer of at least 1; got n_layers"):
-        KeyValueCache(0)
-    with pytest.raises(ValueError, match="window must be an integer of at least 1; got window=0"):
-        KeyValueCache(2, window=0)
-    with pytest.raises(ValueError, match="n_sinks must be an integer of at least 0; got n_sinks"):
-        KeyValueCache(2, window=1, n_sinks=-1)
+def test_sinks_need_a_window():
     with pytest.raises(ValueError, match=r"sinks need a window: .* got n_sinks=1"):
         KeyValueCache(2, n_sinks=1)
     with pytest.raises(ValueError, match=r"sinks need a window: .* got n_sinks=1"):
         readable(torch.arange(2), torch.arange(2), n_sinks=1)
+
+
+def test_only_texts_that_are_there_can_be_chosen():
+    cache = filled(KeyValueCache(2), [1, 3], 3)
+    with pytest.raises(ValueError, match="index must be from 0 to 1; got smallest=0, largest=2"):
+        cache.rows(torch.tensor([0, 2]))
 
 
 def test_as_many_texts_as_before():

@@ -373,55 +373,6 @@ def test_critical_path_of_nothing_is_zero():
 # Bad input
 
 
-@pytest.mark.parametrize("wrong", [0, -1])
-def test_sizes_below_one_are_refused(wrong):
-    with pytest.raises(ValueError, match=f"n_k must be an integer of at least 1; got n_k={wrong}"):
-        attention_multiplications(1, wrong, 1, 1)
-    with pytest.raises(ValueError, match=f"n_heads must be an integer .* got n_heads={wrong}"):
-        attention_multiplications(1, 1, 1, 1, n_heads=wrong)
-    with pytest.raises(ValueError, match=f"d_v must be an integer of at least 1; got d_v={wrong}"):
-        projection_multiplications(1, 1, 1, d_v=wrong)
-    with pytest.raises(ValueError, match=f"d_model must be an integer .* got d_model={wrong}"):
-        projection_multiplications(1, 1, wrong, d_k=1, d_v=1)
-    with pytest.raises(ValueError, match=f"d_hidden must be an integer .* got d_hidden={wrong}"):
-        recurrent_multiplications(1, 1, wrong)
-    with pytest.raises(ValueError, match=f"n_q must be an integer of at least 1; got n_q={wrong}"):
-        softmax_exponentials(wrong, 1)
-    with pytest.raises(ValueError, match=f"n_q must be an integer of at least 1; got n_q={wrong}"):
-        weights_bytes(wrong, 1)
-    with pytest.raises(ValueError, match=f"n must be an integer of at least 1; got n={wrong}"):
-        dependency_graph("attention", wrong)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("wrong", [2.0, "2", True, None])
-def test_sizes_that_are_no_integers_are_refused(wrong):
-    with pytest.raises(ValueError, match=f"d_in must be an integer .* got d_in={wrong!r}"):
-        recurrent_multiplications(1, wrong, 1)
-    with pytest.raises(ValueError, match=f"n must be an integer of at least 1; got n={wrong!r}"):
-        dependency_graph("recurrence", wrong)
-
-
-@pytest.mark.bad_input
-def test_a_dtype_must_be_one():
-    with pytest.raises(ValueError, match=r"dtype must be a torch.dtype; got dtype='float32'"):
-        weights_bytes(1, 1, dtype="float32")
-
-
-def test_a_kind_of_graph_must_be_known():
-    with pytest.raises(ValueError, match="one of 'attention', 'recurrence'; got kind='rnn'"):
-        dependency_graph("rnn", 3)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("function", [path_lengths, critical_path])
-def test_a_graph_must_be_square_and_boolean(function):
-    with pytest.raises(ValueError, match=r"graph must be a square matrix; got graph=\(2, 3\)"):
-        function(torch.zeros(2, 3, dtype=torch.bool))
-    with pytest.raises(ValueError, match=r"graph must be boolean; got dtype=torch.float32"):
-        function(torch.zeros(2, 2))
-
-
 def test_a_circle_has_no_critical_path():
     with pytest.raises(ValueError, match="must not lead around in a circle"):
         critical_path(torch.ones(2, 2, dtype=torch.bool))

@@ -8,6 +8,7 @@ import torch
 from torch.testing import assert_close
 
 from softlookup.attention import (
+    SoftLookup,
     attend,
     attention_scores,
     bilinear_scores,
@@ -19,6 +20,7 @@ from softlookup.attention import (
     lookup_error_bound,
     lookup_weights,
     nadaraya_watson,
+    shares,
     soft_lookup,
 )
 from softlookup.ops import softmax
@@ -86,6 +88,36 @@ def test_without_a_key_there_is_nothing_to_read():
     for mask in None, torch.ones(5, 0, dtype=torch.bool):
         assert lookup_weights(torch.zeros(5, 0), mask).shape == (5, 0)
         assert attend(torch.zeros(5, 0), torch.zeros(0, 3), mask).equal(torch.zeros(5, 3))
+
+
+def test_shares_by_hand():
+    """Each score by the sum of what its query may read; a row of zeros stays one."""
+    scores = tensor([[3, 1, 4], [0, 0, 0], [2, 2, 0]])
+    assert_close(shares(scores), tensor([[3 / 8, 1 / 8, 1 / 2], [0, 0, 0], [1 / 2, 1 / 2, 0]]))
+    mask = torch.tensor([[True, True, False]])
+    assert_close(shares(scores, mask), tensor([[0.75, 0.25, 0], [0, 0, 0], [0.5, 0.5, 0]]))
+
+
+def test_shares_of_exponentials_are_the_softmax(query, key, value, generator):
+    """One lookup, two ways to make weights of scores."""
+    scores, mask = query @ key.mT, torch.rand(5, 7, generator=generator) < 0.6
+    mask[2] = False
+    assert_close(shares(scores.exp(), mask), lookup_weights(scores, mask))
+    mixed = attend(scores.exp(), value, mask, normalize=shares)
+    assert_close(mixed, attend(scores, value, mask))
+
+
+def test_a_layer_of_lookup_shows_its_weights_and_drops_some_behind_them(query, key, value):
+    scores, seen = query @ key.mT, []
+    layer = SoftLookup(dropout=0.5)
+    layer.weights.register_forward_hook(lambda module, args, result: seen.append(result))
+    assert_close(layer.eval().mix(scores, value), attend(scores, value))
+    torch.manual_seed(0)
+    dropped = layer.train().mix(scores, torch.eye(7, dtype=torch.float64).expand(2, 7, 7))
+    assert_close(seen, [lookup_weights(scores)] * 2)
+    kept = dropped != 0
+    assert 0 < kept.sum() < kept.numel()
+    assert_close(dropped[kept], 2 * seen[1][kept])
 
 
 def test_hard_lookup_takes_the_value_as_it_stands(query, key, value):
@@ -263,168 +295,9 @@ def test_gaussian_process_discounts_a_point_told_twice():
 ZEROS = {s: torch.zeros(s) for s in [(3,), (5, 3), (7, 3), (7, 2), (2, 7, 3), (5, 0), (0, 3)]}
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize("scores", [laplace_scores, gaussian_scores, cosine_scores])
-@pytest.mark.parametrize(
-    ("query", "key", "message"),
-    [
-        ((5, 3), (7, 2), r"same last dimension d_k .* got query=\(5, 3\), key=\(7, 2\)"),
-        ((5, 0), (5, 0), r"d_k of at least 1; got query=\(5, 0\), key=\(5, 0\)"),
-        ((5, 3), (2, 7, 3), r"same leading axes; got query=\(5, 3\), key=\(2, 7, 3\)"),
-        ((3,), (7, 3), r"must be matrices with .* got query=\(3,\), key=\(7, 3\)"),
-        ((5, 3), (3,), r"must be matrices with .* got query=\(5, 3\), key=\(3,\)"),
-    ],
-)
-def test_scores_refuse_shapes(scores, query, key, message):
-    with pytest.raises(ValueError, match=message):
-        scores(ZEROS[query], ZEROS[key])
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("scores", [laplace_scores, gaussian_scores, cosine_scores])
-def test_scores_refuse_dtypes(scores):
-    with pytest.raises(ValueError, match=r"same dtype; got query=torch.float32, key=torch.float64"):
-        scores(ZEROS[5, 3], ZEROS[7, 3].double())
-    with pytest.raises(ValueError, match="query must hold floating-point numbers; got dtype=torch"):
-        scores(ZEROS[5, 3].long(), ZEROS[7, 3])
-
-
-@pytest.mark.parametrize("bandwidth", [0.0, -1.0, math.inf, math.nan])
-@pytest.mark.parametrize("scores", [laplace_scores, gaussian_scores])
-def test_scores_refuse_a_bandwidth(scores, bandwidth):
-    message = f"bandwidth must be positive and finite; got bandwidth={bandwidth}"
-    with pytest.raises(ValueError, match=message):
-        scores(ZEROS[5, 3], ZEROS[7, 3], bandwidth=bandwidth)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("W", "message"),
-    [
-        (
-            torch.zeros(2, 3),
-            r"W must have shape \(d_query, d_key\).* got W=\(2, 3\), query=\(5, 3\)",
-        ),
-        (torch.zeros(3), r"W must have shape \(d_query, d_key\).* got W=\(3,\)"),
-        (torch.zeros(3, 2).double(), "W must have the dtype of query and key; got W=torch.float64"),
-        (torch.zeros(3, 2).long(), "W must hold floating-point numbers; got dtype=torch.int64"),
-    ],
-)
-def test_bilinear_scores_refuse_a_matrix(W, message):
-    with pytest.raises(ValueError, match=message):
-        bilinear_scores(ZEROS[5, 3], ZEROS[7, 2], W)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("scores", "value", "mask", "message"),
-    [
-        ((5, 7), (5, 3), None, r"shape \(7, 'd_v'\); got value=\(5, 3\)"),
-        ((2, 5, 7), (7, 3), None, r"shape \(2, 7, 'd_v'\); got value=\(7, 3\)"),
-        (
-            (7,),
-            (7, 3),
-            None,
-            r"scores must have an axis of queries and one of keys; got scores=\(7,",
-        ),
-        ((5, 7), (7, 3), (7, 5), r"mask must fit scores of shape \(5, 7\); got mask=\(7, 5\)"),
-        ((5, 7), (7, 3), (7,), r"an axis of queries and one of keys; got mask=\(7,\)"),
-    ],
-)
-def test_attend_refuses_shapes(scores, value, mask, message):
-    mask = None if mask is None else torch.ones(mask, dtype=torch.bool)
-    with pytest.raises(ValueError, match=message):
-        attend(torch.zeros(scores), torch.zeros(value), mask)
-
-
-@pytest.mark.bad_input
-def test_attend_refuses_dtypes():
-    with pytest.raises(ValueError, match=r"must have the dtype torch.float32; got value=torch.fl"):
-        attend(torch.zeros(5, 7), torch.zeros(7, 3).double())
-    with pytest.raises(ValueError, match="scores must hold floating-point numbers"):
-        attend(torch.zeros(5, 7).long(), torch.zeros(7, 3))
-    with pytest.raises(ValueError, match=r"mask must be boolean \(True = may read\)"):
-        attend(torch.zeros(5, 7), torch.zeros(7, 3), torch.ones(5, 7))
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("lookup", [hard_lookup, soft_lookup])
-@pytest.mark.parametrize(
-    ("query", "key", "value", "message"),
-    [
-        ((5, 3), (7, 2), (7, 3), r"same last dimension d_k .* got query=\(5, 3\), key=\(7, 2\)"),
-        ((5, 0), (5, 0), (5, 3), r"d_k of at least 1; got query=\(5, 0\)"),
-        ((5, 3), (2, 7, 3), (7, 3), r"same leading axes; got query=\(5, 3\), key=\(2, 7, 3\)"),
-        ((5, 3), (7, 3), (5, 3), r"one value for each key: .* got value=\(5, 3\)"),
-        ((5, 3), (0, 3), (0, 3), r"there must be at least one key; got key=\(0, 3\)"),
-        ((3,), (7, 3), (7, 3), r"must be matrices with .* got query=\(3,\), key=\(7, 3\)"),
-    ],
-)
-def test_lookups_refuse_shapes(lookup, query, key, value, message):
-    with pytest.raises(ValueError, match=message):
-        lookup(ZEROS[query], ZEROS[key], ZEROS[value])
-
-
-@pytest.mark.bad_input
-def test_lookups_refuse_dtypes():
-    with pytest.raises(
-        ValueError, match=r"query and key must have the same dtype; got query=torch"
-    ):
-        hard_lookup(ZEROS[5, 3], ZEROS[7, 3].double(), ZEROS[7, 2])
-    with pytest.raises(
-        ValueError, match=r"value must have the dtype torch.float32; got value=torc"
-    ):
-        soft_lookup(ZEROS[5, 3], ZEROS[7, 3], ZEROS[7, 2].double())
-
-
-@pytest.mark.parametrize("temperature", [0.0, -1.0, math.inf, math.nan])
-def test_soft_lookup_refuses_a_temperature(temperature):
-    message = f"temperature must be positive and finite; got temperature={temperature}"
-    with pytest.raises(ValueError, match=message):
-        soft_lookup(ZEROS[5, 3], ZEROS[7, 3], ZEROS[7, 2], temperature=temperature)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"gap": -0.1}, "gap must be at least 0 and finite; got gap=-0.1"),
-        ({"gap": math.inf}, "gap must be at least 0 and finite; got gap=inf"),
-        ({"n_keys": 0}, "n_keys must be an integer of at least 1; got n_keys=0"),
-        ({"temperature": 0.0}, "temperature must be positive and finite; got temperature=0.0"),
-        ({"temperature": math.inf}, "temperature must be positive and finite"),
-        ({"spread": -1.0}, "spread must be at least 0 and finite; got spread=-1.0"),
-        ({"spread": math.nan}, "spread must be at least 0 and finite; got spread=nan"),
-    ],
-)
-def test_the_error_bound_refuses(changes, message):
-    with pytest.raises(ValueError, match=message):
-        lookup_error_bound(
-            **({"gap": 1.0, "n_keys": 3, "temperature": 1.0, "spread": 1.0} | changes)
-        )
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("x", "y", "message"),
-    [
-        (X, Y[:2], r"one target for each known point.* got x=\(3, 1\), y=\(2,\)"),
-        (X[:0], Y[:0], r"and at least one; got x=\(0, 1\), y=\(0,\)"),
-        (X[:, 0], Y, r"one target for each known point.* got x=\(3,\), y=\(3,\)"),
-        (X, Y.float(), r"x and y must have the same dtype; got x=torch.float64, y=torch.float32"),
-        (X, Y.long(), "y must hold floating-point numbers; got dtype=torch.int64"),
-    ],
-)
-def test_smoothing_refuses_targets(x, y, message):
-    with pytest.raises(ValueError, match=message):
-        nadaraya_watson(QUERY, x, y, laplace_scores)
-    with pytest.raises(ValueError, match=message):
-        gaussian_process_weights(QUERY, x, gaussian_scores, noise=1.0) @ y
-
-
-@pytest.mark.parametrize("noise", [-0.1, math.inf, math.nan])
-def test_gaussian_process_refuses_noise(noise):
-    with pytest.raises(ValueError, match=f"noise must be at least 0 and finite; got noise={noise}"):
-        gaussian_process_weights(QUERY, X, gaussian_scores, noise=noise)
+def test_shares_of_a_negative_score_are_none():
+    with pytest.raises(ValueError, match=r"scores must be at least 0 and finite; got smallest=-1"):
+        shares(torch.tensor([[2.0, -1.0]]))
 
 
 def test_gaussian_process_refuses_what_has_no_inverse():

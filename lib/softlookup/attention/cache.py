@@ -1,18 +1,21 @@
 """What a model keeps of the tokens it has read, so that the next one costs a single step."""
 
+from typing import Annotated
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_int, require_same_dtype
+from softlookup.checks import Count, Ids, Range, Size, checked, require, require_same_dtype
 
 
+@checked
 def readable(
     queries: Int[Tensor, "*batch n_q"],
     keys: Int[Tensor, "*batch n_k"],
     *,
-    window: int | None = None,
-    n_sinks: int = 0,
+    window: Size | None = None,
+    n_sinks: Count = 0,
 ) -> Bool[Tensor, "*batch n_q n_k"]:
     """Which key each query may read, from their positions alone, in whatever order they stand.
 
@@ -47,6 +50,7 @@ def readable(
     return seen if window is None else seen & ((j > i - window) | (j < n_sinks))
 
 
+@checked
 class LayerCache:
     """One layer's part of a ``KeyValueCache``: a key and a value of each head for each slot.
 
@@ -104,6 +108,7 @@ class LayerCache:
         return key, value
 
 
+@checked
 class KeyValueCache:
     """Keys and values of all layers for the tokens that a batch of texts has read so far.
 
@@ -144,13 +149,12 @@ class KeyValueCache:
 
     def __init__(
         self,
-        n_layers: int,
+        n_layers: Size,
         *,
-        window: int | None = None,
-        n_sinks: int = 0,
+        window: Size | None = None,
+        n_sinks: Count = 0,
         device: torch.device | str | None = None,
     ) -> None:
-        require_int(1, n_layers=n_layers)
         _check_window(window, n_sinks)
         self.window, self.n_sinks = window, n_sinks
         self.layers = [LayerCache() for _ in range(n_layers)]
@@ -177,7 +181,9 @@ class KeyValueCache:
         """The memory of all keys and values."""
         return sum(layer.key.nbytes + layer.value.nbytes for layer in self._filled())
 
-    def begin(self, lengths: Int[Tensor, "batch"], n: int) -> Int[Tensor, "batch {n}"]:
+    def begin(
+        self, lengths: Annotated[Int[Tensor, "batch"], Range(0)], n: Count
+    ) -> Int[Tensor, "batch {n}"]:
         """Open ``n`` new slots; each layer then adds its keys and values to them.
 
         Args:
@@ -188,7 +194,7 @@ class KeyValueCache:
             The positions of the new tokens, -1 at filler. They stand in ``positions`` from now on.
 
         Raises:
-            ValueError: The cache holds another number of texts.
+            ValueError: A length is negative, or the cache holds another number of texts.
         """
         if not self.n_texts:
             self.positions = lengths.new_zeros(len(lengths), 0)
@@ -233,7 +239,7 @@ class KeyValueCache:
         self.positions = (kept.cumsum(dim=-1) - 1).masked_fill(~kept, -1)
         self.lengths = kept.sum(dim=-1)
 
-    def rows(self, index: Int[Tensor, "chosen"]) -> "KeyValueCache":
+    def rows(self, index: Annotated[Int[Tensor, "chosen"], Ids("self.n_texts")]) -> "KeyValueCache":
         """Some of the texts, in any order, also the same one twice: what ``decoding`` calls.
 
         Args:
@@ -241,6 +247,18 @@ class KeyValueCache:
 
         Returns:
             A new cache; this one stays as it is.
+
+        Raises:
+            ValueError: A number is none of a text.
+
+        Chapter: training#the-cache.
+
+        Example:
+            >>> cache = KeyValueCache(1)
+            >>> cache.begin(torch.tensor([1, 3]), n=3).tolist()
+            [[0, -1, -1], [0, 1, 2]]
+            >>> cache.rows(torch.tensor([1])).positions
+            tensor([[0, 1, 2]])
         """
         other = self.copy()
         other.positions, other.lengths = self.positions[index], self.lengths[index]
@@ -270,8 +288,5 @@ class KeyValueCache:
 
 
 def _check_window(window: int | None, n_sinks: int) -> None:
-    require_int(0, n_sinks=n_sinks)
-    if window is not None:
-        require_int(1, window=window)
     rule = "sinks need a window: without one, all tokens are read"
     require(window is not None or n_sinks == 0, rule, n_sinks=n_sinks)

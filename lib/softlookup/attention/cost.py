@@ -7,6 +7,7 @@ but grow more slowly with the widths, and the lectures' formulas leave them out.
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Int
@@ -15,10 +16,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakIdKeyDictionary
 
-from softlookup.checks import require, require_choice, require_int
+from softlookup.checks import Size, checked, require
 
 
-def attention_multiplications(n_q: int, n_k: int, d_k: int, d_v: int, *, n_heads: int = 1) -> int:
+@checked
+def attention_multiplications(
+    n_q: Size, n_k: Size, d_k: Size, d_v: Size, *, n_heads: Size = 1
+) -> int:
     r"""The two products of attention, $QK^\top$ and $AV$: $n_q n_k (d_k + d_v)$ for each head.
 
     Args:
@@ -42,17 +46,17 @@ def attention_multiplications(n_q: int, n_k: int, d_k: int, d_v: int, *, n_heads
         >>> attention_multiplications(2, 3, 5, 7)
         72
     """
-    require_int(1, n_q=n_q, n_k=n_k, d_k=d_k, d_v=d_v, n_heads=n_heads)
     return n_heads * n_q * n_k * (d_k + d_v)
 
 
+@checked
 def projection_multiplications(
-    n_q: int,
-    n_k: int,
-    d_model: int,
+    n_q: Size,
+    n_k: Size,
+    d_model: Size,
     *,
-    d_k: int | None = None,
-    d_v: int | None = None,
+    d_k: Size | None = None,
+    d_v: Size | None = None,
     output: bool = True,
 ) -> int:
     r"""The projections around attention: $W^Q$ and $W^O$ once a query, $W^K$ and $W^V$ once a key.
@@ -79,12 +83,12 @@ def projection_multiplications(
         360
     """
     d_k, d_v = d_model if d_k is None else d_k, d_model if d_v is None else d_v
-    require_int(1, n_q=n_q, n_k=n_k, d_model=d_model, d_k=d_k, d_v=d_v)
     queries = n_q * d_model * (d_k + (d_v if output else 0))
     return queries + n_k * d_model * (d_k + d_v)
 
 
-def recurrent_multiplications(n: int, d_in: int, d_hidden: int) -> int:
+@checked
+def recurrent_multiplications(n: Size, d_in: Size, d_hidden: Size) -> int:
     r"""The two products of each step of a simple recurrent layer: $n(d_\text{in} d_h + d_h^2)$.
 
     Args:
@@ -104,11 +108,11 @@ def recurrent_multiplications(n: int, d_in: int, d_hidden: int) -> int:
         >>> recurrent_multiplications(10, 2, 3)
         150
     """
-    require_int(1, n=n, d_in=d_in, d_hidden=d_hidden)
     return n * (d_in * d_hidden + d_hidden**2)
 
 
-def softmax_exponentials(n_q: int, n_k: int, *, n_heads: int = 1) -> int:
+@checked
+def softmax_exponentials(n_q: Size, n_k: Size, *, n_heads: Size = 1) -> int:
     """The exponentials of the softmax: one for each weight, $n_q n_k$ for each head.
 
     Args:
@@ -129,12 +133,12 @@ def softmax_exponentials(n_q: int, n_k: int, *, n_heads: int = 1) -> int:
         >>> softmax_exponentials(5, 5, n_heads=2)
         50
     """
-    require_int(1, n_q=n_q, n_k=n_k, n_heads=n_heads)
     return n_heads * n_q * n_k
 
 
+@checked
 def weights_bytes(
-    n_q: int, n_k: int, *, n_heads: int = 1, dtype: torch.dtype = torch.float32
+    n_q: Size, n_k: Size, *, n_heads: Size = 1, dtype: torch.dtype = torch.float32
 ) -> int:
     """The memory that the attention weights $A$ take when they are kept.
 
@@ -156,12 +160,13 @@ def weights_bytes(
         >>> weights_bytes(1000, 1000)
         4000000
     """
-    require_int(1, n_q=n_q, n_k=n_k, n_heads=n_heads)
-    require(isinstance(dtype, torch.dtype), "dtype must be a torch.dtype", dtype=dtype)
     return n_heads * n_q * n_k * dtype.itemsize
 
 
-def dependency_graph(kind: str, n: int) -> Bool[Tensor, "nodes nodes"]:
+@checked
+def dependency_graph(
+    kind: Literal["attention", "recurrence"], n: Size
+) -> Bool[Tensor, "nodes nodes"]:
     """What one layer computes from what, over ``n`` tokens.
 
     Args:
@@ -186,8 +191,6 @@ def dependency_graph(kind: str, n: int) -> Bool[Tensor, "nodes nodes"]:
                 [1, 0, 0, 0],
                 [0, 1, 1, 0]], dtype=torch.int32)
     """
-    require_choice(("attention", "recurrence"), kind=kind)
-    require_int(1, n=n)
     graph = torch.zeros(2 * n, 2 * n, dtype=torch.bool)
     if kind == "attention":
         graph[n:, :n] = True
@@ -197,6 +200,7 @@ def dependency_graph(kind: str, n: int) -> Bool[Tensor, "nodes nodes"]:
     return graph
 
 
+@checked
 def path_lengths(graph: Bool[Tensor, "nodes nodes"]) -> Int[Tensor, "nodes nodes"]:
     """From each node to each other, the number of edges on the shortest path.
 
@@ -215,7 +219,6 @@ def path_lengths(graph: Bool[Tensor, "nodes nodes"]) -> Int[Tensor, "nodes nodes
         >>> path_lengths(dependency_graph("recurrence", 100))[100:, :100].max()
         tensor(100)
     """
-    _check_graph(graph)
     edges, reached = graph.float(), torch.eye(len(graph), dtype=torch.bool)
     lengths = reached.long() - 1
     for length in range(1, len(graph)):
@@ -226,6 +229,7 @@ def path_lengths(graph: Bool[Tensor, "nodes nodes"]) -> Int[Tensor, "nodes nodes
     return lengths
 
 
+@checked
 def critical_path(graph: Bool[Tensor, "nodes nodes"]) -> int:
     """How many steps must wait for one another: the edges on the longest path of all.
 
@@ -247,7 +251,6 @@ def critical_path(graph: Bool[Tensor, "nodes nodes"]) -> int:
         >>> critical_path(dependency_graph("attention", 100))
         1
     """
-    _check_graph(graph)
     edges, waiting = graph.double(), torch.ones(len(graph), dtype=torch.float64)
     for steps in range(len(graph)):
         waiting = (edges @ waiting > 0).double()  # what ends a path of one more edge
@@ -256,6 +259,7 @@ def critical_path(graph: Bool[Tensor, "nodes nodes"]) -> int:
     raise ValueError("graph must not lead around in a circle; got one that does")
 
 
+@checked
 @dataclass(frozen=True)
 class Operations:
     """What a computation was counted to cost.
@@ -271,6 +275,7 @@ class Operations:
     exponentials: int
 
 
+@checked
 def count_operations(f: Callable, *args: object) -> Operations:
     r"""Run ``f(*args)`` and count the multiplications and exponentials that PyTorch is asked for.
 
@@ -295,7 +300,7 @@ def count_operations(f: Callable, *args: object) -> Operations:
     Chapter: limits#counting-multiplications.
 
     Example:
-        >>> count_operations(torch.matmul, torch.ones(2, 3), torch.ones(3, 5))
+        >>> count_operations(lambda x, y: x @ y, torch.ones(2, 3), torch.ones(3, 5))
         Operations(multiplications=30, exponentials=0)
     """
     with _Counter() as counter:
@@ -303,6 +308,7 @@ def count_operations(f: Callable, *args: object) -> Operations:
     return Operations(counter.multiplications, counter.exponentials)
 
 
+@checked
 def peak_memory(f: Callable, *args: object) -> int:
     """Run ``f(*args)``: the most bytes that the tensors made by it hold at any one time.
 
@@ -408,9 +414,3 @@ class _Storages(TorchDispatchMode):
 
 def _storages(*trees: object) -> Iterator[torch.UntypedStorage]:
     return (leaf.untyped_storage() for leaf in tree_leaves(trees) if isinstance(leaf, Tensor))
-
-
-def _check_graph(graph: Tensor) -> None:
-    square = graph.ndim == 2 and graph.shape[0] == graph.shape[1]
-    require(square, "graph must be a square matrix", graph=graph)
-    require(graph.dtype == torch.bool, "graph must be boolean", dtype=graph.dtype)

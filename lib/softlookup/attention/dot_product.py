@@ -114,7 +114,7 @@ def attention(
     """
     wide = torch.promote_types(value.dtype, torch.float32)  # half precision: round at the end
     query, key = without_idle(query, mask).to(wide), without_unread(key, mask).to(wide)
-    return attend(attention_scores(query, key), value, mask)
+    return attend(attention_scores(query, key), value.to(wide), mask).to(value.dtype)
 
 
 @checked

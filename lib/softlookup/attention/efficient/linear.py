@@ -89,7 +89,7 @@ def linear_attention(
     query, key = _features(feature_map, query.to(wide), key.to(wide))
     if form == "quadratic":
         mask = causal_mask(n).to(query.device) if causal and n else None
-        return attend(query @ key.mT, value, mask, normalize=shares)
+        return attend(query @ key.mT, value.to(wide), mask, normalize=shares).to(value.dtype)
     written = _with_one(value.to(wide))
     if not causal:
         sums = query @ (key.mT @ written)  # nothing has an order: one state for all

@@ -24,7 +24,7 @@ class StreamStep(NamedTuple):
     """
 
     positions: list[int]
-    weights: Float[Tensor, "*batch n_slots"]
+    weights: Float[Tensor, "*batch _slots"]
     out: Float[Tensor, "*batch d_v"]
 
 
