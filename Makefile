@@ -1,4 +1,4 @@
-# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make corpus · make colab · make address · make clean
+# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make corpus · make colab · make floors · make address · make clean
 PYTHON ?= python3
 BIN := .venv/bin
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
@@ -7,17 +7,17 @@ export OMP_NUM_THREADS := 1
 # Whatever the shell says, Python keeps what it has compiled: the tests start it dozens of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book test lint units typed chapters html pages again bench mutants bugs ledger corpus serve colab address clean
+.PHONY: book test lint units chapters html pages again bench mutants bugs ledger corpus serve colab floors address clean
 
 book: .venv/installed
 	@$(BIN)/python _ext/execute.py
 	@echo "Building the site."
-	@$(BUILD)
+	@$(BUILD) -q
 	@echo "The book is ready: file://$(CURDIR)/_build/html/index.html   (or: make serve)"
 
-test: lint units chapters
+test: lint chapters
 	@echo "Two at once: Sphinx builds the site on one core."
-	@$(MAKE) -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) typed html
+	@$(MAKE) -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) units html
 	@$(MAKE) pages
 
 lint: .venv/installed
@@ -26,13 +26,10 @@ lint: .venv/installed
 	$(BIN)/nbstripout --verify --keep-id chapters/*.ipynb
 	$(BIN)/lint-imports
 
+# With every call of a checked function looked at, not only those from outside of the library, and
+# every result.
 units: .venv/installed
-	$(PYTEST) tests --ignore tests/book --doctest-modules lib/softlookup
-
-# Again, with every annotated shape of the library checked at run time; without the finite
-# differences and the tests marked `repeats`: one call, thousands of times.
-typed: .venv/installed
-	SOFTLOOKUP_TYPECHECK=1 $(PYTEST) tests --ignore tests/book --ignore tests/gradient
+	SOFTLOOKUP_TYPECHECK=1 $(PYTEST) tests --ignore tests/book --doctest-modules lib/softlookup
 
 chapters: .venv/installed
 	$(BIN)/python _ext/execute.py --all
@@ -50,8 +47,9 @@ again: .venv/installed
 bench: .venv/installed
 	$(BIN)/python benchmarks/run.py
 
+# Plants bugs in a copy of the library: a test must fail for each. SHARD=1/8: an eighth of them.
 mutants: .venv/installed
-	$(BIN)/python tests/mutants/run.py
+	$(BIN)/python tests/mutants/run.py $(if $(SHARD),--shard $(SHARD))
 
 # What each public name is compared with, recorded from a run of all tests: the ledger's numbers.
 ledger: .venv/installed
@@ -71,6 +69,10 @@ serve: book
 # Every notebook alone, with the versions that Colab ships: see _ext/colab.py.
 colab:
 	@$(PYTHON) _ext/colab.py $(TORCH_INDEX)
+
+# Every notebook alone, outside Colab, with the lowest versions that pyproject.toml allows.
+floors:
+	@$(PYTHON) _ext/colab.py --floors $(TORCH_INDEX)
 
 # Sets the repository's address everywhere: make address URL=https://github.com/OWNER/NAME
 address:

@@ -18,8 +18,15 @@ PLACES = {  # where an address must stand, whatever it is
     "CITATION.cff": re.compile(r"(?<=^repository-code: )\S+", re.MULTILINE),
     "chapters/*.ipynb": re.compile(r'(?<=%pip install -q \\"git\+)[^"\\]+'),
 }
-TEXTS = ("README.md", "intro.md", "pyproject.toml", "CITATION.cff", "chapters/*.md",
-         "chapters/*.ipynb")  # fmt: skip
+TEXTS = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "intro.md",
+    "pyproject.toml",
+    "CITATION.cff",
+    "chapters/*.md",
+    "chapters/*.ipynb",
+)
 
 
 def configured(root: Path = ROOT) -> str:

@@ -1,8 +1,11 @@
 """Run every notebook as Colab does: alone, with the versions that Colab ships.
 
     make colab                              with each Python that Colab has had and that is here
+    make floors                             with the lowest versions that the package allows
     python _ext/colab.py 05_static_vectors  only these notebooks
     python _ext/colab.py --here             inside Colab's own image, with what is installed there
+
+With the floors a notebook runs outside Colab, with the lowest Python; live figures are made there.
 
 Each notebook gets an empty folder, an empty home and an empty layer over Colab's packages. Its own
 set-up cell installs the library there; only the address leads to a clone of the last commit. Then
@@ -20,6 +23,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
@@ -29,6 +33,7 @@ from address import configured
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = ("3.13", "3.12")  # Colab's, and the one before
+RUNNERS = ("ipykernel", "ipython", "notebook", "traitlets")  # what runs a notebook
 COLAB = {  # August 2026; `notebook` brings what runs a notebook, as in Colab
     "ipykernel": "6.17.1",
     "ipython": "7.34.0",
@@ -72,9 +77,31 @@ client = NotebookClient(notebook, timeout=900, kernel_name="python3")
 client.create_kernel_manager()
 client.km.kernel_spec.argv[0] = sys.executable  # Colab's kernel, whatever Python it names
 client.execute()
+# An object that fails to show itself stops no cell: IPython shows the error, and goes on.
+for cell in notebook.cells:
+    for output in cell.get("outputs", []):
+        if output.output_type == "error":
+            sys.exit("\\n".join([f"The cell {cell.id} shows an error.", *output.traceback]))
 """
 PLACES = "import json, sys; print(json.dumps([p for p in sys.path if p.endswith('-packages')]))"
 VERSION = "import platform; print(platform.python_version())"
+
+
+def metadata_of(root: Path) -> dict:
+    """What `pyproject.toml` says of the package."""
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def floors(dependencies: list[str]) -> dict[str, str]:
+    """The lowest version of each dependency, and what runs a notebook as Colab has it.
+
+    Raises:
+        ValueError: A dependency has anything else than one floor, as in `numpy>=2.0`.
+    """
+    lines = [re.fullmatch(r"([\w-]+)>=([\d.]+)", line) for line in dependencies]
+    if None in lines:
+        raise ValueError(f"each dependency must read name>=version; got {dependencies}")
+    return {name: COLAB[name] for name in RUNNERS} | dict(line.groups() for line in lines)
 
 
 def version(command: str) -> str | None:
@@ -85,15 +112,15 @@ def version(command: str) -> str | None:
     return run.stdout.strip() if run.returncode == 0 else None
 
 
-def build(command: str, folder: Path, index: list[str]) -> Path:
-    """The Python of an environment with Colab's versions; built only where it is not there."""
-    wanted = [f"{name}=={number}" for name, number in COLAB.items()]
+def build(command: str, folder: Path, versions: dict[str, str], index: list[str]) -> Path:
+    """The Python of an environment with these versions; built only where it is not there."""
+    wanted = [f"{name}=={number}" for name, number in versions.items()]
     python, stamp = folder / "bin" / "python", folder / "colab.txt"
     if not stamp.exists() or stamp.read_text() != "\n".join(wanted):
-        print("Building Colab's environment (some minutes the first time).", flush=True)
+        print("Building the environment (some minutes the first time).", flush=True)
         pip = [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
         subprocess.run([command, "-m", "venv", "--clear", folder], check=True)
-        subprocess.run([*pip, *index, f"torch=={COLAB['torch']}"], check=True)
+        subprocess.run([*pip, *index, f"torch=={versions['torch']}"], check=True)
         subprocess.run([*pip, *wanted], check=True)
         stamp.write_text("\n".join(wanted))
     return python
@@ -113,11 +140,18 @@ def packages(folder: Path) -> Path:
     return next(folder.glob("lib/python*/site-packages"))
 
 
-def surroundings(home: Path, source: Path) -> dict[str, str]:
-    """The variables of a fresh session: an empty home, the repository's address led to a clone."""
+def surroundings(home: Path, source: Path, *, inside: bool = True) -> dict[str, str]:
+    """The variables of a fresh session: an empty home, the repository's address led to a clone.
+
+    Args:
+        home: A folder that is not there yet.
+        source: The clone.
+        inside: Whether a kernel is to believe that it runs in Colab.
+    """
     startup = home / ".ipython" / "profile_default" / "startup" / "colab.py"
     startup.parent.mkdir(parents=True)
-    startup.write_text(STARTUP)
+    if inside:
+        startup.write_text(STARTUP)
     ours = ("IPYTHON", "JUPYTER", "PYTHON", "SOFTLOOKUP", "VIRTUAL_ENV", "XDG")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {
@@ -166,15 +200,29 @@ def faults(before: dict[str, str], after: dict[str, str], compiled: set[str]) ->
     return [*changed, *new, *missing]
 
 
-def run_alone(python: Path, notebook: Path, source: Path) -> tuple[list[str], list[str]]:
-    """Run one notebook by itself: what its set-up cell added, and all that went wrong."""
+def run_alone(
+    python: Path, notebook: Path, source: Path, *, inside: bool = True
+) -> tuple[list[str], list[str]]:
+    """Run one notebook by itself: what its set-up cell added, and all that went wrong.
+
+    Args:
+        python: The environment below.
+        notebook: The notebook; a copy is run.
+        source: The clone that the library is installed from.
+        inside: Whether to run it as in Colab; elsewhere its set-up cell does nothing, and the
+            library is installed before.
+    """
     with TemporaryDirectory() as place:
         home, work, own = (Path(place) / name for name in ("home", "work", "layer"))
         work.mkdir()
         shutil.copy(notebook, work)
-        environment = surroundings(home, source)
+        environment = surroundings(home, source, inside=inside)
         upper = layer(python, own)
         before = freeze(upper, environment)
+        if not inside:
+            subprocess.run(
+                [upper, "-m", "pip", "install", "-q", source], env=environment, check=True
+            )
         command = [upper, "-c", EXECUTE, notebook.name]
         run = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True,
                              check=False)  # fmt: skip
@@ -185,13 +233,15 @@ def run_alone(python: Path, notebook: Path, source: Path) -> tuple[list[str], li
     return [line for name, line in after.items() if name not in before], wrong
 
 
-def run_all(python: Path, names: list[str]) -> bool:
+def run_all(python: Path, names: list[str], *, inside: bool = True) -> bool:
     """Run notebooks two at a time, each alone, and say how each did; whether all passed."""
     with TemporaryDirectory() as place, ThreadPoolExecutor(2) as pool:
         source = Path(place) / "source"
         subprocess.run(["git", "clone", "-q", ROOT, source], check=True)
         found = notebooks(source, names)
-        results = pool.map(lambda notebook: run_alone(python, notebook, source), found)
+        results = pool.map(
+            lambda notebook: run_alone(python, notebook, source, inside=inside), found
+        )
         new, failed = set(), 0
         for notebook, (added, wrong) in zip(found, results, strict=True):
             print("\n    ".join([f"{notebook.stem}: {'failed' if wrong else 'passed'}", *wrong]),
@@ -218,6 +268,7 @@ def main() -> int:
     """Run the notebooks with each Python; 0 if all passed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("names", nargs="*", metavar="NOTEBOOK", help="all, if none is named")
+    parser.add_argument("--floors", action="store_true", help="with the lowest versions allowed")
     parser.add_argument("--here", action="store_true", help="with the packages of this Python")
     parser.add_argument("--python", action="append", help="a Python to build Colab's versions for")
     parser.add_argument("--folder", type=Path, default=ROOT / ".colab", help="of environments")
@@ -228,14 +279,18 @@ def main() -> int:
     except ValueError as error:
         parser.error(str(error))
     index = ["--index-url", options.index_url] if options.index_url else []
-    commands = options.python or [f"python{number}" for number in PYTHONS]
+    project = metadata_of(ROOT)
+    lowest = project["requires-python"].removeprefix(">=")
+    numbers = (lowest,) if options.floors else PYTHONS
+    versions = floors(project["dependencies"]) if options.floors else COLAB
+    commands = options.python or [f"python{number}" for number in numbers]
     passed = []
     for command in [sys.executable] if options.here else commands:
         if number := version(command):
             print(f"Python {number}:", flush=True)
-            folder = options.folder / number
-            python = Path(command) if options.here else build(command, folder, index)
-            passed.append(run_all(python, options.names))
+            folder = options.folder / f"{number}{'-floors' * options.floors}"
+            python = Path(command) if options.here else build(command, folder, versions, index)
+            passed.append(run_all(python, options.names, inside=not options.floors))
         else:
             print(f"{Path(command).name} is not installed here, so it is left out.", flush=True)
     return 0 if passed and all(passed) else 1

@@ -11,22 +11,28 @@ changed, but not when the library, the lock or a data set did: `drop_stale` empt
 import argparse
 import copy
 import hashlib
+import json
 import os
 import shutil
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
 import pooch
+import pytest
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 
 from registry import notebooks
+from screen import Screen
+from watch import Watch
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".jupyter_cache"
 STAGE = ROOT / ".executed"  # nbmake passes over every path that holds "_build"
+# The site shows the small trainings, also where it is built beside a GPU.
+SURROUNDINGS = {"OMP_NUM_THREADS": "1", "SOFTLOOKUP_STATIC": "1", "SOFTLOOKUP_TIER": "cpu"}
 
 
 def chapters() -> list[Path]:
@@ -51,38 +57,76 @@ def drop_stale() -> str:
     """Empty the cache if its outputs come from another library, lock or data; the fingerprint."""
     stamp, now = CACHE / "fingerprint", fingerprint()
     if not stamp.exists() or stamp.read_text() != now:
+        times = seconds()
         shutil.rmtree(CACHE, ignore_errors=True)
         CACHE.mkdir()
         stamp.write_text(now)
+        note_seconds(times)
     return now
 
 
-def execute(notebooks: list[Path]) -> dict[Path, nbformat.NotebookNode]:
-    """Run notebooks through nbmake, two at a time; stop with its report if one fails."""
+def seconds() -> dict[str, float]:
+    """How long each notebook took here when it ran last, by its file's name."""
+    file = CACHE / "seconds.json"
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def note_seconds(times: dict[str, float]) -> None:
+    """Remember how long notebooks took; an emptied cache keeps this."""
+    (CACHE / "seconds.json").write_text(json.dumps(seconds() | times))
+
+
+def execute(
+    notebooks: list[Path], keeper: Callable[[Path, nbformat.NotebookNode], None]
+) -> dict[Path, nbformat.NotebookNode]:
+    """Run notebooks through nbmake, two at a time; stop with what is wrong if one fails.
+
+    Args:
+        notebooks: The notebooks; only copies of them are run and written.
+        keeper: Is given each one with its outputs as soon as it has run without an error, whatever
+            becomes of the others.
+    """
     shutil.rmtree(STAGE, ignore_errors=True)
-    staged = {path: STAGE / path.relative_to(ROOT) for path in notebooks}
-    for path, copied in staged.items():
+    staged = {STAGE / path.relative_to(ROOT): path for path in notebooks}
+    for copied, path in staged.items():
         copied.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copied)
-    command = [sys.executable, "-m", "pytest", "-v", "-n", "2", "--dist", "worksteal"]
-    command += ["--nbmake", "--nbmake-timeout=600", "--overwrite"]
-    command += ["--rootdir", str(STAGE), "-c", os.devnull]
-    command += ["-p", "no:cacheprovider", *map(str, staged.values())]
-    # The site shows the small trainings, also where it is built beside a GPU.
-    own = {"OMP_NUM_THREADS": "1", "SOFTLOOKUP_STATIC": "1", "SOFTLOOKUP_TIER": "cpu"}
-    if subprocess.run(command, env=os.environ | own, check=False).returncode:
-        sys.exit("A chapter failed; its report is above.")
-    executed = {path: _outputs(path, copied) for path, copied in staged.items()}
+    sources = {copied: nbformat.read(copied, as_version=4) for copied in staged}
+    executed = {}
+
+    def finished(copied: Path, took: float) -> None:
+        executed[staged[copied]] = _outputs(sources[copied], copied)
+        keeper(staged[copied], executed[staged[copied]])
+        note_seconds({copied.name: took})
+
+    watch = Watch(list(staged), finished, seconds(), Screen())
+    workers = str(min(2, len(notebooks)))
+    code = pytest.main(
+        ["-n", workers, "--dist", "worksteal", "--nbmake", "--nbmake-timeout=600", "--overwrite",
+         "--rootdir", str(STAGE), "-c", os.devnull, "-p", "no:cacheprovider", *map(str, staged)],
+        plugins=[watch],
+    )  # fmt: skip
+    if code or len(executed) < len(notebooks):
+        sys.exit(_what_became(watch, interrupted=code == pytest.ExitCode.INTERRUPTED))
     shutil.rmtree(STAGE)
     return executed
 
 
-def keep(executed: dict[Path, nbformat.NotebookNode]) -> None:
-    """Put executed notebooks into the cache that the book is built from."""
-    cache = get_cache(str(CACHE))
-    for path, notebook in executed.items():
-        bundle = CacheBundleIn(notebook, str(path))
-        cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+def _what_became(watch: Watch, *, interrupted: bool) -> str:
+    """The whole tracebacks of what failed, and last what was kept."""
+    reports = [f"The whole report of {name}:\n\n{text}" for name, text in watch.failed.items()]
+    ends = [f"{len(watch.done)} of {watch.all} notebooks are done and kept."]
+    if watch.failed:
+        ends.append(f"Failed: {', '.join(Path(name).stem for name in watch.failed)}.")
+    if interrupted:
+        ends.append("Interrupted.")
+    return "\n\n".join([*reports, " ".join([*ends, "The next run executes the others alone."])])
+
+
+def keep(path: Path, notebook: nbformat.NotebookNode) -> None:
+    """Put an executed notebook into the cache that the book is built from."""
+    bundle = CacheBundleIn(notebook, str(path))
+    get_cache(str(CACHE)).cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
 
 def kept(path: Path) -> nbformat.NotebookNode | None:
@@ -117,9 +161,9 @@ def compare(path: Path, first: nbformat.NotebookNode, second: nbformat.NotebookN
     ]
 
 
-def _outputs(source: Path, executed: Path) -> nbformat.NotebookNode:
+def _outputs(source: nbformat.NotebookNode, executed: Path) -> nbformat.NotebookNode:
     """The source notebook with the executed one's outputs, and nothing else of it (no times)."""
-    notebook = nbformat.read(source, as_version=4)
+    notebook = copy.deepcopy(source)
     run = nbformat.read(executed, as_version=4)
     for cell, ran in zip(notebook.cells, run.cells, strict=True):
         if cell.cell_type == "code":
@@ -167,10 +211,10 @@ def main() -> None:
         print("All chapters are up to date.")
         return
     print(f"Executing {len(due)} of {len(before)} notebooks, two at a time.", flush=True)
-    executed = execute(due)
-    keep(executed)
+    os.environ.update(SURROUNDINGS)
+    executed = execute(due, keep)
     if options.again:
-        say_whether_same(executed, execute(due))
+        say_whether_same(executed, execute(due, keeper=lambda path, notebook: None))
 
 
 def say_whether_same(first: dict, again: dict) -> None:

@@ -16,6 +16,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
 from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxDirective, SphinxRole
+from sphinx_external_toc.collectors import disable_builtin_toctree_collector
 
 import registry
 
@@ -32,27 +33,26 @@ def number_chapter(env: BuildEnvironment, docname: str, number: int) -> None:
 
 
 class ChapterNumbers(TocTreeCollector):
-    """Takes over the numbering of the stock collector, and nothing else of it."""
+    """The stock collector of contents and figures, with chapter numbers from the file names."""
 
-    def clear_doc(self, app, env, docname) -> None:
-        """Leave it to the stock collector."""
+    changed = False  # whether a page was read anew or is gone
 
-    def merge_other(self, app, env, docnames, other) -> None:
-        """Leave it to the stock collector."""
+    def clear_doc(self, app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+        """Forget a page that is read anew or is gone."""
+        super().clear_doc(app, env, docname)
+        self.changed = True
 
-    def process_doc(self, app, doctree) -> None:
-        """Leave it to the stock collector."""
+    def get_updated_docs(self, app: Sphinx, env: BuildEnvironment) -> list[str]:
+        """Number anew if a page changed: it takes all pages, also those that did not."""
+        return super().get_updated_docs(app, env) if self.changed else []
 
     def assign_section_numbers(self, env: BuildEnvironment) -> list[str]:
         """Number the chapters; return the pages whose number changed."""
-        changed = []
+        before, env.toc_secnumbers = env.toc_secnumbers, {}
         for chapter in registry.chapters():
-            if chapter.docname not in env.tocs:
-                continue
-            if env.titles[chapter.docname].get("secnumber") != (chapter.number,):
-                changed.append(chapter.docname)
-            number_chapter(env, chapter.docname, chapter.number)
-        return changed
+            if chapter.docname in env.tocs:
+                number_chapter(env, chapter.docname, chapter.number)
+        return [name for name in env.tocs if env.toc_secnumbers.get(name) != before.get(name)]
 
 
 class PageLinks(SphinxTransform):
@@ -106,7 +106,13 @@ class Chapters(SphinxDirective):
 
 
 def setup(app: Sphinx) -> None:
-    """Run after the stock collector, which forgets all numbers on every build."""
+    """Take the other collectors' place.
+
+    Beside ours, each of them would number the figures anew without a chapter's number: every page
+    with a figure would then have changed, and be written again, at every build.
+    """
+    app.setup_extension("sphinx_external_toc")  # which has put a collector of its own there
+    disable_builtin_toctree_collector(app)
     app.add_env_collector(ChapterNumbers)
     app.add_transform(PageLinks)
     app.add_role("number", Number())

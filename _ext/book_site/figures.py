@@ -20,12 +20,8 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from softlookup import show
-from softlookup.show.book_map import book_map
-
 LOGGER = logging.getLogger(__name__)
 
-SHOW = Path(show.__file__).parent
 FIGURE = re.compile(r"\s*<figure\b(?P<attributes>[^>]*)>(?P<content>.*)</figure>\s*", re.S)
 CAPTION = re.compile(r"<figcaption\b[^>]*>(?P<caption>.*?)</figcaption>", re.S)
 ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
@@ -181,13 +177,18 @@ class Shown(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Make the figure; the page is made anew when a file of it changes."""
+        # PyTorch takes seconds to load: only who writes such a page anew waits for it.
+        from softlookup import show
+        from softlookup.show.book_map import book_map
+
         kind, name = self.arguments[0], self.options.get("name", "")
         maker = book_map if kind == "book_map" else getattr(show, kind, None)
         if maker is None:
             raise self.error(f"softlookup.show has no figure {kind!r}")
         figure = maker(name=name)
         stem = Path(inspect.getfile(maker)).stem
-        for file in [*SHOW.glob("interactive.*"), *SHOW.glob(f"{stem}*")]:
+        folder = Path(show.__file__).parent
+        for file in [*folder.glob("interactive.*"), *folder.glob(f"{stem}*")]:
             self.env.note_dependency(str(file))
         html = figure if isinstance(figure, str) else figure.html()
         return [nodes.raw("", html, format="html")]

@@ -20,22 +20,18 @@ from softlookup.language_models import known_words, next_token_loss, random_piec
 from softlookup.models import GPT, GPTConfig
 from softlookup.training import (
     TIERS,
-    Muon,
     choose_tier,
     distribute,
     join,
-    matrices_and_rest,
+    recipe_optimizers,
+    recipe_rate,
     resume,
     save_checkpoint,
     share_of,
     shared_loss,
     train_model,
-    warmup_stable_decay,
 )
 from softlookup.training.distributed import KINDS
-
-TODAY = {"positions": "rotary", "norm": "rms", "qk_norm": True, "activation": "relu2",
-         "bias": False, "tie": False}  # fmt: skip
 
 SIZES: Mapping[str, Mapping[str, int]] = {
     "cpu": {"n_steps": 250, "d_model": 64, "n_heads": 4, "n_layers": 2,
@@ -94,13 +90,11 @@ def train_capstone(
     stream, n_letters = _letters()
     with join(chosen.device) as place:
         torch.manual_seed(17)
-        shape = {name: sizes[name] for name in ("d_model", "n_heads", "n_layers")}
-        model = GPT(GPTConfig(n_letters, sizes["n_context"], **shape, **TODAY))
+        shape = [sizes[name] for name in ("n_context", "d_model", "n_heads", "n_layers")]
+        model = GPT(GPTConfig.quick(n_letters, *shape))
         model = model.to(place.device, dtype)
         together = distribute(model, kind)
-        matrices, rest = matrices_and_rest(model)
-        adam = torch.optim.AdamW(rest, lr=0.01, betas=(0.8, 0.95), weight_decay=0.0)
-        optimizers = [Muon(matrices, lr=0.03, momentum=0.9), adam]
+        optimizers = recipe_optimizers(model)
         chance = torch.Generator().manual_seed(17)
         run = {"optimizers": optimizers, "generators": {"pieces": chance}}
         n_done = resume(path, model, **run)
@@ -112,8 +106,6 @@ def train_capstone(
                 after_step(step, loss)
 
         whole = stream.to(place.device), sizes["n_context"], sizes["batch_size"]
-        n_decay = max(1, int(0.6 * n_steps))
-        down = {"n_warmup": min(10, n_steps - n_decay), "n_decay": n_decay}
         return train_model(
             together,
             shared_loss(_next_loss),
@@ -124,7 +116,7 @@ def train_capstone(
             count=len,
             n_done=n_done,
             dtype=chosen.dtype,
-            schedule=lambda step: warmup_stable_decay(step, n_steps=n_steps, **down),
+            schedule=lambda step: recipe_rate(step, n_steps=n_steps),
             after_step=save,
         )
 

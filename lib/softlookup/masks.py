@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
-from softlookup.checks import require, require_int
+from softlookup.checks import Count, Size, checked, require
 
 
-def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "n_q n_k"]:
+@checked
+def causal_mask(n_q: Size, n_k: Size | None = None) -> Bool[Tensor, "n_q n_k"]:
     """Each query reads the keys up to its own position, and nothing that comes later.
 
     Args:
@@ -33,13 +34,13 @@ def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "n_q n_k"]:
                 [1, 1, 1]], dtype=torch.int32)
     """
     n_k = n_q if n_k is None else n_k
-    require_int(1, n_q=n_q)
-    require_int(n_q, n_k=n_k)
+    require(n_k >= n_q, f"n_k must be an integer of at least {n_q}", n_k=n_k)
     query_position = torch.arange(n_k - n_q, n_k).unsqueeze(-1)
     return torch.arange(n_k) <= query_position
 
 
-def window_mask(n: int, width: int) -> Bool[Tensor, "n n"]:
+@checked
+def window_mask(n: Size, width: Count) -> Bool[Tensor, "n n"]:
     """Each query reads the keys at most ``width`` steps away, on both sides.
 
     Combined with ``causal_mask(n)`` by &, only the past half of the window is left.
@@ -65,11 +66,11 @@ def window_mask(n: int, width: int) -> Bool[Tensor, "n n"]:
                 [0, 1, 1, 1],
                 [0, 0, 1, 1]], dtype=torch.int32)
     """
-    require_int(0, width=width)
     return _distance(n) <= width
 
 
-def dilated_mask(n: int, width: int, dilation: int) -> Bool[Tensor, "n n"]:
+@checked
+def dilated_mask(n: Size, width: Count, dilation: Size) -> Bool[Tensor, "n n"]:
     """A window with gaps: ``width`` keys to each side, every ``dilation``-th position.
 
     Args:
@@ -96,13 +97,12 @@ def dilated_mask(n: int, width: int, dilation: int) -> Bool[Tensor, "n n"]:
                 [0, 1, 0, 1, 0],
                 [0, 0, 1, 0, 1]], dtype=torch.int32)
     """
-    require_int(0, width=width)
-    require_int(1, dilation=dilation)
     distance = _distance(n)
     return (distance % dilation == 0) & (distance <= width * dilation)
 
 
-def global_mask(n: int, positions: Sequence[int]) -> Bool[Tensor, "n n"]:
+@checked
+def global_mask(n: Size, positions: Sequence[int]) -> Bool[Tensor, "n n"]:
     """The tokens at ``positions`` read all others and are read by all others.
 
     With a window, ``window_mask(n, width) | global_mask(n, positions)``, any two tokens are two
@@ -128,18 +128,17 @@ def global_mask(n: int, positions: Sequence[int]) -> Bool[Tensor, "n n"]:
                 [1, 0, 0],
                 [1, 0, 0]], dtype=torch.int32)
     """
-    require_int(1, n=n)
-    for position in positions:
-        require_int(0, position=position)
-        require(position < n, "a global position must be less than n", position=position, n=n)
+    wrong = [position for position in positions if not 0 <= position < n]
+    require(not wrong, "positions must be from 0 to n - 1", wrong=wrong, n=n)
     is_global = torch.zeros(n, dtype=torch.bool)
     is_global[list(positions)] = True
     return is_global.unsqueeze(-1) | is_global
 
 
+@checked
 def padding_mask(
     lengths: Int[Tensor, "batch"] | Sequence[int],
-    n: int,
+    n: Size,
     *,
     device: torch.device | str | None = None,
 ) -> Bool[Tensor, "batch 1 n"]:
@@ -165,63 +164,39 @@ def padding_mask(
         <BLANKLINE>
                 [[1, 1, 1]]], dtype=torch.int32)
     """
-    require_int(1, n=n)
     lengths = torch.as_tensor(lengths, device=device)
-    require(lengths.ndim == 1, "lengths must be a list", lengths=lengths)
-    for length in lengths.tolist():
-        require_int(0, length=length)
-        require(length <= n, "a length must be at most n", length=length, n=n)
+    wrong = [length for length in lengths.tolist() if not 0 <= length <= n]
+    require(not wrong, "lengths must be from 0 to n", wrong=wrong, n=n)
     return (torch.arange(n, device=lengths.device) < lengths.unsqueeze(-1)).unsqueeze(-2)
 
 
-def block_mask(
-    segments: Int[Tensor, "*batch n"] | Sequence[int] | Sequence[Sequence[int]],
-) -> Bool[Tensor, "*batch n n"]:
-    """Texts that share one row do not see each other: a token reads its own text alone.
-
-    With the causal mask, ``block_mask(segments) & causal_mask(n)``, each text is read as if it
-    stood alone and began anew.
-
-    Args:
-        segments: For each token the number of its text; tokens with the same number read each
-            other, wherever they stand. For a batch, one row per sequence.
-
-    Returns:
-        True at $(i, j)$ where $i$ and $j$ carry the same number: for texts of $n_1, n_2, \\dots$
-        tokens one after the other, square blocks on the diagonal, $n_1^2 + n_2^2 + \\dots$ times
-        True.
-
-    Raises:
-        ValueError: ``segments`` is empty or holds something else than integers, or its rows differ
-            in length.
-
-    Source: Krell et al. 2021 (packing without cross-contamination); lecture 004, "Attention in
-    Transformers" (Why mask?). Chapter: attention#masks.
-
-    Example:
-        >>> block_mask([0, 0, 1]).int()
-        tensor([[1, 1, 0],
-                [1, 1, 0],
-                [0, 0, 1]], dtype=torch.int32)
-    """
-    try:
-        ids = torch.as_tensor(segments)
-    except (TypeError, ValueError, RuntimeError):  # words, None, rows of different lengths
-        require(False, "segments must be integers, in rows of one length", segments=segments)
-    require(ids.ndim >= 1 and ids.numel() > 0, "segments must not be empty", segments=ids)
-    is_int = not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
-    require(is_int, "segments must be integers", dtype=ids.dtype)
-    return ids.unsqueeze(-1) == ids.unsqueeze(-2)
-
-
 def _distance(n: int) -> Int[Tensor, "n n"]:
-    require_int(1, n=n)
     position = torch.arange(n)
     return (position.unsqueeze(-1) - position).abs()
 
 
-def padding_of(lengths: Tensor | Sequence[int], ids: Tensor) -> Bool[Tensor, "batch 1 n"]:
-    """What is read of each text in a batch of ids: its real tokens."""
+@checked
+def padding_of(
+    lengths: Int[Tensor, "batch"] | Sequence[int], ids: Shaped[Tensor, "batch n"]
+) -> Bool[Tensor, "batch 1 n"]:
+    """What is read of each text in a batch of ids: its real tokens.
+
+    Args:
+        lengths: How many tokens of each text are real; they come first.
+        ids: One row per text.
+
+    Returns:
+        True at the real tokens. The middle axis has length 1: the same for every query.
+
+    Raises:
+        ValueError: There are not as many lengths as texts, or one is not from 0 to n.
+
+    Example:
+        >>> padding_of([1, 2], torch.tensor([[7, 0], [7, 8]])).int()
+        tensor([[[1, 0]],
+        <BLANKLINE>
+                [[1, 1]]], dtype=torch.int32)
+    """
     rule = "there must be one length for each text"
     require(len(lengths) == len(ids), rule, n_lengths=len(lengths), ids=ids)
     return padding_mask(lengths, ids.shape[-1], device=ids.device)

@@ -1,16 +1,18 @@
 """Operations on tensors that several concepts share: softmax and what is measured on its result."""
 
 import math
+from typing import Annotated
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor
 
-from softlookup.checks import require, require_float, require_mask
+from softlookup.checks import Ids, Positive, Range, checked, require
 
 
+@checked(not_empty="n")
 def softmax(
-    scores: Float[Tensor, "*batch n"], *, temperature: float = 1.0
+    scores: Float[Tensor, "*batch n"], *, temperature: Positive = 1.0
 ) -> Float[Tensor, "*batch n"]:
     r"""Turn scores into weights: $p_j = e^{s_j/\tau} / \sum_l e^{s_l/\tau}$, over the last axis.
 
@@ -35,15 +37,12 @@ def softmax(
         >>> softmax(torch.tensor([0.0, 0.0, 10_000.0, 10_000.0]))
         tensor([0.0000, 0.0000, 0.5000, 0.5000])
     """
-    require_float(scores=scores)
-    _require_entries(scores=scores)
-    rule = "temperature must be positive and finite"
-    require(0 < temperature < math.inf, rule, temperature=temperature)
     largest = scores.detach().amax(dim=-1, keepdim=True)
     exponentials = torch.exp((scores - largest) / temperature)
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
+@checked(not_empty="n")
 def masked_softmax(
     scores: Float[Tensor, "*batch n"], mask: Bool[Tensor, "*#batch n"]
 ) -> Float[Tensor, "*batch n"]:
@@ -73,12 +72,12 @@ def masked_softmax(
         tensor([[0.5000, 0.5000, 0.0000],
                 [0.0000, 0.0000, 0.0000]])
     """
-    require_mask(mask, scores.shape)
     row_is_empty = ~mask.any(dim=-1, keepdim=True)
     allowed = scores.masked_fill(~mask, -torch.inf).masked_fill(row_is_empty, 0.0)
     return softmax(allowed).masked_fill(~mask, 0.0)
 
 
+@checked(not_empty="n")
 def softmax_jacobian(weights: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n"]:
     r"""How each weight answers to each score: $J = \mathrm{diag}(p) - p p^\top$.
 
@@ -99,11 +98,10 @@ def softmax_jacobian(weights: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batc
         tensor([[ 0.2500, -0.2500],
                 [-0.2500,  0.2500]])
     """
-    require_float(weights=weights)
-    _require_entries(weights=weights)
     return torch.diag_embed(weights) - weights.unsqueeze(-1) * weights.unsqueeze(-2)
 
 
+@checked
 def sigmoid(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     r"""Squash a score into a probability: $\sigma(x) = 1 / (1 + e^{-x})$, entry by entry.
 
@@ -125,10 +123,10 @@ def sigmoid(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         >>> sigmoid(torch.tensor([-1000.0, 0.0, 1000.0]))
         tensor([0.0000, 0.5000, 1.0000])
     """
-    require_float(x=x)
     return torch.exp(-torch.logaddexp(torch.zeros_like(x), -x))
 
 
+@checked(not_empty="d")
 def cosine_similarity(
     x: Float[Tensor, "*#batch d"], y: Float[Tensor, "*#batch d"]
 ) -> Float[Tensor, "*batch"]:
@@ -151,13 +149,10 @@ def cosine_similarity(
         >>> cosine_similarity(torch.tensor([3.0, 4.0]), torch.tensor([4.0, 3.0]))
         tensor(0.9600)
     """
-    require_float(x=x, y=y)
-    _require_entries(x=x, y=y)
-    rule = "x and y must have the same last dimension d, and leading axes that broadcast"
-    require(x.shape[-1] == y.shape[-1] and _broadcast(x.shape, y.shape), rule, x=x, y=y)
     return (unit_vectors(x) * unit_vectors(y)).sum(dim=-1)
 
 
+@checked(not_empty="d")
 def unit_vectors(x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
     r"""Each vector at length 1, in its own direction: $x/\|x\|$.
 
@@ -179,14 +174,13 @@ def unit_vectors(x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
         tensor([[0.6000, 0.8000],
                 [0.0000, 0.0000]])
     """
-    require_float(x=x)
-    _require_entries(x=x)
     largest = x.detach().abs().amax(dim=-1, keepdim=True)
     x = x / torch.where(largest == 0, 1.0, largest)
     length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     return x / torch.where(length == 0, 1.0, length)
 
 
+@checked
 def without_unread(
     rows: Float[Tensor, "*batch n_k d"], mask: Bool[Tensor, "*#batch #n_q n_k"] | None
 ) -> Float[Tensor, "*batch n_k d"]:
@@ -209,6 +203,7 @@ def without_unread(
     return rows if mask is None else rows.masked_fill(~mask.any(dim=-2).unsqueeze(-1), 0.0)
 
 
+@checked
 def without_idle(
     rows: Float[Tensor, "*batch n_q d"], mask: Bool[Tensor, "*#batch #n_q n_k"] | None
 ) -> Float[Tensor, "*batch n_q d"]:
@@ -231,7 +226,8 @@ def without_idle(
     return rows if mask is None else rows.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
 
 
-def entropy(weights: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
+@checked(not_empty="n")
+def entropy(weights: Annotated[Float[Tensor, "*batch n"], Range(0)]) -> Float[Tensor, "*batch"]:
     r"""How spread out a distribution is: $H(p) = -\sum_j p_j \log p_j$ in nats, $0 \log 0 = 0$.
 
     Args:
@@ -249,14 +245,14 @@ def entropy(weights: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
         >>> entropy(torch.tensor([[0.5, 0.5], [1.0, 0.0]]))
         tensor([0.6931, 0.0000])
     """
-    require_float(weights=weights)
-    _require_entries(weights=weights)
     _require_distributions(weights.detach())
     return 0.0 - torch.xlogy(weights, weights).sum(dim=-1)  # 0.0 - 0.0 is 0.0; -(0.0) prints "-0."
 
 
+@checked(not_empty="classes")
 def cross_entropy(
-    scores: Float[Tensor, "*batch classes"], targets: Int[Tensor, "*batch"]
+    scores: Float[Tensor, "*batch classes"],
+    targets: Annotated[Int[Tensor, "*batch"], Ids("classes")],
 ) -> Float[Tensor, ""]:
     r"""How surprised the softmax is by the truth: the mean over rows of $-\log p_\text{target}$.
 
@@ -276,28 +272,12 @@ def cross_entropy(
         >>> cross_entropy(torch.zeros(2, 4), torch.tensor([3, 0]))
         tensor(1.3863)
     """
-    _require_targets(scores, targets)
+    require(targets.numel() > 0, "there must be at least one target", targets=targets)
     score_of_target = scores.gather(-1, targets.long().unsqueeze(-1)).squeeze(-1)
     return (torch.logsumexp(scores, dim=-1) - score_of_target).mean()
 
 
-def _broadcast(*shapes: tuple[int, ...]) -> bool:
-    try:
-        torch.broadcast_shapes(*shapes)
-    except RuntimeError:
-        return False
-    return True
-
-
-def _require_entries(**tensors: Tensor) -> None:
-    for name, tensor in tensors.items():
-        has_entries = tensor.ndim > 0 and tensor.shape[-1] > 0
-        require(has_entries, f"a row of {name} must have at least one entry", **{name: tensor})
-
-
 def _require_distributions(weights: Tensor) -> None:
-    smallest = weights.min().item() if weights.numel() else 0.0
-    require(smallest >= 0, "weights must not be negative or NaN", smallest=smallest)
     sums = weights.sum(dim=-1)
     off = torch.where(sums == 0, 0.0, (sums - 1).abs())
     worst = sums.flatten()[off.flatten().argmax()].item() if sums.numel() else 1.0
@@ -306,23 +286,25 @@ def _require_distributions(weights: Tensor) -> None:
     require(worst == 0 or abs(worst - 1) <= tolerance, rule, sum=worst)
 
 
-def _require_targets(scores: Tensor, targets: Tensor) -> None:
-    require_float(scores=scores)
-    rule = "scores must be at least one row of at least one class"
-    require(scores.ndim > 0 and scores.numel() > 0, rule, scores=scores)
-    rule = "targets must be integers, one for each row of scores"
-    is_integer = not (targets.is_floating_point() or targets.dtype == torch.bool)
-    require(is_integer, rule, dtype=targets.dtype)
-    require(targets.shape == scores.shape[:-1], rule, targets=targets, scores=scores)
-    smallest, largest, n_classes = targets.min().item(), targets.max().item(), scores.shape[-1]
-    rule = f"targets must be classes from 0 to {n_classes - 1}"
-    require(smallest >= 0 and largest < n_classes, rule, smallest=smallest, largest=largest)
+@checked
+def in_float64(x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """The numbers in float64, on their own device if it has that, otherwise on the CPU.
+
+    Args:
+        x: Any numbers.
+
+    Returns:
+        The same numbers.
+
+    Raises:
+        TypeError: ``x`` is no tensor.
+
+    Example:
+        >>> in_float64(torch.tensor([3]))
+        tensor([3.], dtype=torch.float64)
+    """
+    return x.cpu().double() if x.device.type in WITHOUT_FLOAT64 else x.double()
 
 
 WITHOUT_FLOAT64 = {"mps"}
 """Devices that have no float64: Apple's GPUs."""
-
-
-def in_float64(x: Tensor) -> Tensor:
-    """The numbers in float64, on their own device if it has that, otherwise on the CPU."""
-    return x.cpu().double() if x.device.type in WITHOUT_FLOAT64 else x.double()

@@ -150,4 +150,4 @@ def test_make_knows_the_command():
     lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
     recipe = lines[next(i for i, line in enumerate(lines) if line.startswith("address:")) + 1]
     assert recipe == '\t@$(PYTHON) _ext/address.py "$(URL)"'
-    assert "make address URL=" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "make address URL=" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -128,6 +129,66 @@ def test_a_notebook_runs_alone_and_its_error_and_what_it_did_to_the_packages_are
     assert kept.version == "1.0"
 
 
+BACKEND = """import shutil
+
+def build_wheel(folder, *settings):
+    return shutil.copy({wheel!r}, folder).rpartition("/")[2]
+"""
+
+
+def test_outside_colab_the_library_is_there_and_what_cannot_be_shown_is_a_fault(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "_config.yml").write_text("repository:\n  url: https://github.com/nobody/book\n")
+    (source / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    )
+    built = wheel(tmp_path, "softlookup", file="__init__.py")
+    (source / "backend.py").write_text(BACKEND.format(wheel=str(built)))
+    python = colab.layer(Path(sys.executable), tmp_path / "below")
+    notebook = written(
+        tmp_path,
+        "import sys\nassert 'google.colab' not in sys.modules",
+        "import os, softlookup\nassert softlookup.__file__.startswith(sys.prefix + os.sep)",
+        "try:\n    1 / 0\nexcept ZeroDivisionError:\n    get_ipython().showtraceback()",
+    )
+    added, wrong = colab.run_alone(python, notebook, source, inside=False)
+    assert [line.partition(" @ ")[0] for line in added] == [colab.OWN]
+    # The environment below has the library as well: an editable one, which the layer hides.
+    (fault,) = [fault for fault in wrong if not fault.startswith("-e ")]
+    assert re.search(r"The cell [\w-]+ shows an error\.\n(?s:.*)ZeroDivisionError", fault)
+
+
+def test_the_floors_are_the_lowest_versions_and_what_runs_a_notebook_in_colab():
+    found = colab.floors(["numpy>=2.0", "scikit-learn>=1.5.1"])
+    runners = {name: colab.COLAB[name] for name in colab.RUNNERS}
+    assert found == runners | {"numpy": "2.0", "scikit-learn": "1.5.1"}
+    for wrong in ("numpy", "numpy>=2.0,<3", "numpy==2.0", "numpy~=2.0", "numpy>=2.0; x"):
+        with pytest.raises(ValueError, match="each dependency must read name>=version; got") as no:
+            colab.floors(["tqdm>=4.66", wrong])
+        assert wrong in str(no.value)
+
+
+def test_the_floors_are_those_of_the_package_with_its_lowest_python(monkeypatch, tmp_path):
+    asked = []
+
+    def build(command, folder, versions, index):
+        asked.append((Path(command).name, folder.name.partition("-")[2], versions))
+        return Path(command)
+
+    monkeypatch.setattr(colab, "build", build)
+    monkeypatch.setattr(colab, "version", lambda command: "3.11.9")
+    monkeypatch.setattr(colab, "run_all", lambda python, names, *, inside: not inside)
+    monkeypatch.setattr(sys, "argv", ["colab.py", "--floors"])
+    assert colab.main() == 0
+    ((command, folder, versions),) = asked
+    lowest = colab.metadata_of(ROOT)["requires-python"].removeprefix(">=")
+    assert (command, folder) == (f"python{lowest}", "floors")
+    for needed in dependencies():
+        assert f"{needed.name}>={versions[needed.name]}" == str(needed)
+    assert set(versions) == {needed.name for needed in dependencies()} | set(colab.RUNNERS)
+
+
 def test_the_address_leads_to_the_clone(tmp_path, monkeypatch):
     source = tmp_path / "source"
     source.mkdir()
@@ -210,8 +271,9 @@ def test_workflows_may_only_read_and_take_each_action_from_one_commit():
     assert len(pins) == len({action for action, _ in pins})
 
 
-def test_make_knows_the_command():
+def test_make_knows_the_commands():
     lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
-    recipe = lines[next(i for i, line in enumerate(lines) if line.startswith("colab:")) + 1]
-    assert recipe == "\t@$(PYTHON) _ext/colab.py $(TORCH_INDEX)"
-    assert "`make colab`" in (ROOT / "README.md").read_text(encoding="utf-8")
+    recipes = dict(pairwise(lines))
+    assert recipes["colab:"] == "\t@$(PYTHON) _ext/colab.py $(TORCH_INDEX)"
+    assert recipes["floors:"] == "\t@$(PYTHON) _ext/colab.py --floors $(TORCH_INDEX)"
+    assert "`make colab`" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

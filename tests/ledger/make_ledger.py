@@ -78,23 +78,15 @@ def meets(name: str, test: str, fact: dict) -> bool:
 
 
 def row(name: str, peer: str, facts: dict[str, dict]) -> dict:
-    """One comparison of a name: its tests, its cases, the worst error under each tolerance."""
+    """One comparison of a name: how many tests and cases, the worst error under each tolerance."""
     tests = sorted(test for test, fact in facts.items() if holds(name, peer, test, fact))
     return {
         "peer": peer,
-        "tests": by_file(tests),
+        "tests": len(tests),
         "cases": sum(facts[test]["cases"] for test in tests),
         "random": sum(facts[test]["cases"] for test in tests if draws(test)),
         "errors": errors_of(tests, facts),
     }
-
-
-def by_file(tests: list[str]) -> dict[str, list[str]]:
-    """The names of test functions below those of their files."""
-    found: dict[str, list[str]] = {}
-    for file, name in (test.split("::", 1) for test in tests):
-        found.setdefault(file, []).append(name)
-    return found
 
 
 def errors_of(tests: list[str], facts: dict[str, dict]) -> list[list[float]]:

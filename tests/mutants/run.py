@@ -1,104 +1,205 @@
-"""`make mutants`: plant each known bug in a copy of the library; fail if the tests let one live.
+"""`make mutants`: plant bugs in a copy of the library; fail if the tests let one of them live.
 
-The bugs stand in mutants.json: the file, the text to find in it (once), what replaces it, and why
-somebody might write that. A mutant is tried on the tests that import its module, or on those that
-its "kill" selects; a test that fails kills it, if it passes without the bug.
+Some were written by people and stand in mutants.json: the file, the text to find in it (once), what
+replaces it, and why somebody might write that. Some of these were seen in public projects: their
+"bug" is the number of a class in classes.json. All others are made from the syntax tree, see
+generate.py; those that change nothing stand in equivalent.json, each with its reason.
 
-Some were seen in public projects: their "bug" is the number of a class in classes.json. With
-`--bugs` these alone are tried, and each class is written to bugs.json with the test that killed it.
+A bug is tried on the tests that run its line, those first that run little else; a test that fails
+kills it, and so does one that takes far too long. All tests pass without a bug: that is seen first.
+
+    run.py                       all
+    run.py --shard 1/8           the first eighth of them
+    run.py --written             those in mutants.json
+    run.py --bugs                the classes of bugs; bugs.json keeps the test that killed each
+    run.py ops softmax           those whose file, function or change holds all these words
 """
 
+import argparse
 import json
 import os
-import re
-import shutil
-import subprocess
+import signal
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+import time
 from pathlib import Path
-from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
-MUTANTS = Path(__file__).with_name("mutants.json")
-CLASSES = Path(__file__).with_name("classes.json")
-FAILED, NONE_CHOSEN = 1, 5  # what pytest exits with
-RESULT = Path(__file__).with_name("bugs.json")
+import pytest
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parent))
 
-class Outcome(NamedTuple):
-    """What became of a mutant: why it lives, or None, and the test that killed it."""
+from generate import Mutant, mutants_of
+from reach import Reach, reach
+from trial import BROKEN, FAILED, NONE_CHOSEN, PASSED, ROOT, Slot, preload, run_all
 
-    lives: str | None
-    killer: str | None = None
-
-
-def tests_of(file: str) -> list[list[str]]:
-    """The test files that import the module in ``file``: the likely ones, then the others."""
-    path = Path(file)
-    module = ".".join(path.with_suffix("").parts[1:])  # lib/softlookup/ops.py: softlookup.ops
-    package, _, name = module.rpartition(".")
-    wanted = re.compile(rf"\b{re.escape(module)}\b|from {re.escape(package)} import .*\b{name}\b")
-    if path.suffix != ".py" or package != "softlookup":  # a package hands on its modules' names
-        room = ".".join(module.split(".")[:2])
-        wanted = re.compile(rf"\b{re.escape(name)}\b|from {re.escape(room)}\b")
-    order = ("unit", "gradient", "parity", "property", "book")
-    found = [path for path in (ROOT / "tests").rglob("test_*.py")
-             if wanted.search(path.read_text(encoding="utf-8"))]  # fmt: skip
-    found.sort(key=lambda path: (order.index(path.parent.name), path.name))
-    names = {"test_bug_classes", *(f"test_{part}" for part in module.split("."))}
-    likely = [str(path) for path in found if path.stem in names]
-    return [likely, [str(path) for path in found if path.stem not in names]]
+HERE = Path(__file__).parent
+MUTANTS, CLASSES = HERE / "mutants.json", HERE / "classes.json"
+EQUIVALENT, RESULT = HERE / "equivalent.json", HERE / "bugs.json"
+LIBRARY = ROOT / "lib" / "softlookup"
+MACHINERY = ("data", "exercises", "show")
+"""Packages without generated bugs: their tests are those of the book."""
+AT_ONCE = 2
+FIRST = 12
+"""So many tests are tried in a first process; only if they pass, the others are read at all."""
 
 
-def run_tests(tests: list[str], mutant: dict | None) -> tuple[int, str | None]:
-    """Run tests on a copy of the library, with one bug or none: exit status, first failure."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "lib"
-        shutil.copytree(ROOT / "lib", copy, ignore=shutil.ignore_patterns("__pycache__"))
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-        if mutant:
-            path = Path(folder) / mutant["file"]
-            text = path.read_text(encoding="utf-8").replace(mutant["find"], mutant["replace"])
-            path.write_text(text, encoding="utf-8")
-            command += ["-k", mutant["kill"]] if "kill" in mutant else []
-        environment = {**os.environ, "PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
-        return done.returncode, failed and failed[1]
+def written() -> list[Mutant]:
+    """The bugs of mutants.json; a text that does not stand in its file once ends the run."""
+    found, faults = [], []
+    for entry in json.loads(MUTANTS.read_text(encoding="utf-8")):
+        try:
+            found.append(as_mutant(**entry))
+        except (OSError, SyntaxError, ValueError) as fault:
+            faults.append(f"{entry['file']}: {entry['why']}: {fault}")
+    if faults:
+        sys.exit("mutants.json must be mended:\n" + "\n".join(faults))
+    return found
 
 
-def outcome(mutant: dict) -> Outcome:
-    """Whether a mutant lives, or which test kills it."""
-    stands = (ROOT / mutant["file"]).read_text(encoding="utf-8").count(mutant["find"])
-    if stands != 1:
-        return Outcome(f"its text stands {stands} times in the file, not once")
-    why = "no test imports its module"
-    for tests in filter(None, tests_of(mutant["file"])):
-        status, failed = run_tests(tests, mutant)
-        if status == FAILED:
-            return Outcome(None, failed)
-        if status != NONE_CHOSEN:
-            why = "all tests pass" if status == 0 else "the tests did not run"
-    return Outcome(why)
+def as_mutant(file: str, find: str, replace: str, why: str, bug: int | None = None) -> Mutant:
+    """An entry of mutants.json, with the place at which its text stands."""
+    path = ROOT / file
+    source, text = path.read_bytes(), find.encode()
+    if source.count(text) != 1:
+        raise ValueError(f"{find!r} stands {source.count(text)} times in the file, not once")
+    start, end = source.index(text), source.index(text) + len(text)
+    lines = (source[:start].count(b"\n") + 1, source[:end].count(b"\n") + 1)
+    place = ".".join(path.relative_to(ROOT / "lib").with_suffix("").parts)
+    mutant = Mutant(file, place, lines, True, start, end, replace, why, bug)
+    compile(mutant.planted(source), file, "exec")
+    return mutant
 
 
-def table(mutants: list[dict], outcomes: list[Outcome]) -> list[dict]:
+def generated() -> list[Mutant]:
+    """The bugs made from the syntax tree, but for those that change nothing."""
+    paths = [
+        path
+        for path in sorted(LIBRARY.rglob("*.py"))
+        if path.relative_to(LIBRARY).parts[0] not in MACHINERY
+    ]
+    found = [mutant for path in paths for mutant in mutants_of(ROOT, path)]
+    equivalent = json.loads(EQUIVALENT.read_text(encoding="utf-8"))
+    known = {(place, what) for place, changes in equivalent.items() for what in changes}
+    stale = known - {(mutant.place, mutant.what) for mutant in found}
+    if stale:
+        names = "\n".join(f"{place}: {what}" for place, what in sorted(stale))
+        sys.exit(f"equivalent.json names what is not made any more:\n{names}")
+    return [mutant for mutant in found if (mutant.place, mutant.what) not in known]
+
+
+class Chosen:
+    """A plugin of pytest: runs some tests in the order given, each within its time."""
+
+    def __init__(self, tests: list[str], seconds: list[float]) -> None:
+        self.rank = {test: k for k, test in enumerate(tests)}
+        self.seconds = dict(zip(tests, seconds, strict=True))
+
+    def pytest_configure(self) -> None:
+        """An example of hypothesis that fails is not made smaller: nobody reads it."""
+        from hypothesis import Phase, settings
+
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile("mutants", settings.get_profile("book"), phases=phases)
+        settings.load_profile("mutants")
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        chosen = [item for item in items if _test_of(item) in self.rank]
+        items[:] = sorted(chosen, key=lambda item: self.rank[_test_of(item)])
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item):
+        """The process is stopped if a test computes ten times as long as it should."""
+        usual = self.seconds[_test_of(item)]
+        signal.setitimer(signal.ITIMER_PROF, 3 + 10 * usual)
+        signal.setitimer(signal.ITIMER_REAL, 100 + 50 * usual)
+        return (yield)
+
+
+def _test_of(item: pytest.Item) -> str:
+    return item.nodeid.split("[")[0]
+
+
+class Trial:
+    """Tries bugs and keeps what became of them."""
+
+    def __init__(self, mutants: list[Mutant], known: Reach) -> None:
+        self.mutants, self.known = mutants, known
+        self.sources = {mutant.file: (ROOT / mutant.file).read_bytes() for mutant in mutants}
+        self.killers: dict[int, str] = {}
+        self.lives: dict[int, str] = {}
+        self.held = {}
+        self.begun = time.perf_counter()
+
+    def run(self, slots: list[Slot]) -> None:
+        """Try all of them."""
+        tasks = []
+        for k, mutant in enumerate(self.mutants):
+            tests = self.known.tests_of(mutant.file, mutant.lines, mutant.inside)
+            if tests:
+                tasks.append((k, tests[:FIRST], self.by_file(tests[FIRST:])))
+            else:
+                self.ended(k, None, "no test runs it")
+        run_all(tasks, self.start, self.done, slots)
+
+    def by_file(self, tests: list[str]) -> list[str]:
+        """The same tests, those of a file together: they share their fixtures."""
+        files = list(dict.fromkeys(test.split("::")[0] for test in tests))
+        return sorted(tests, key=lambda test: files.index(test.split("::")[0]))
+
+    def start(self, slot: Slot, task: tuple) -> int:
+        k, tests, _ = task
+        if slot not in self.held:
+            mutant = self.mutants[k]
+            self.held[slot] = slot.holding(mutant.file, mutant.planted(self.sources[mutant.file]))
+            self.held[slot].__enter__()
+        files = list(dict.fromkeys(test.split("::")[0] for test in tests))
+        return slot.start(files, Chosen(tests, [self.known.seconds(test) for test in tests]))
+
+    def done(self, slot: Slot, task: tuple, result) -> tuple | None:
+        k, _, others = task
+        if result.status == PASSED and others:
+            return k, others, []
+        self.held.pop(slot).__exit__(None, None, None)
+        if result.status in (PASSED, NONE_CHOSEN):
+            self.ended(k, None, "all tests pass")
+        elif result.status in (FAILED, BROKEN) or result.status == -signal.SIGSEGV:
+            self.ended(k, result.test)
+        elif result.status in (-signal.SIGPROF, -signal.SIGALRM):
+            self.ended(k, f"{result.test} (never ends)")
+        else:
+            self.ended(k, None, f"cannot be tried, pytest: {result.status}\n{result.output[-800:]}")
+        return None
+
+    def ended(self, k: int, killer: str | None, why: str = "") -> None:
+        """Keep the verdict; say it if the bug lives, and how far all this is now and then."""
+        if killer is not None:
+            self.killers[k] = killer
+        else:
+            self.lives[k] = why
+            print(f"LIVES  {self.mutants[k]}: {why}", flush=True)
+        tried = len(self.killers) + len(self.lives)
+        if tried % 100 == 0:
+            rate = 60 * tried / (time.perf_counter() - self.begun)
+            print(f"{tried:,} of {len(self.mutants):,}, {rate:.0f} a minute.", flush=True)
+
+
+def table(mutants: list[Mutant], killers: dict[int, str]) -> list[dict]:
     """For each class of bugs: where it was seen, and its mutants with the tests that killed them.
 
     A class without a mutant has an empty list; a mutant that lives has no killer.
     """
-    classes = json.loads(CLASSES.read_text(encoding="utf-8"))
-    tried = list(zip(mutants, outcomes, strict=True))
     return [
-        one | {
+        one
+        | {
             "mutants": [
-                {"file": mutant["file"], "why": mutant["why"], "killer": found.killer}
-                for mutant, found in tried if mutant.get("bug") == one["bug"]
+                {"file": mutant.file, "why": mutant.what, "killer": killers.get(k)}
+                for k, mutant in enumerate(mutants)
+                if mutant.bug == one["bug"]
             ]
         }
-        for one in classes
-    ]  # fmt: skip
+        for one in json.loads(CLASSES.read_text(encoding="utf-8"))
+    ]
 
 
 def report(classes: list[dict]) -> list[str]:
@@ -111,30 +212,39 @@ def report(classes: list[dict]) -> list[str]:
     return [f"class {one['bug']}: no mutant" for one in classes if not one["mutants"]]
 
 
+def chosen(options: argparse.Namespace) -> list[Mutant]:
+    """The bugs that the command line asks for."""
+    mutants = written()
+    if options.bugs:
+        mutants = [mutant for mutant in mutants if mutant.bug]
+    elif not options.written:
+        mutants += generated()
+    mutants = [m for m in mutants if all(word in f"{m.place} {m}" for word in options.words)]
+    part, parts = map(int, options.shard.split("/"))
+    return mutants[part - 1 :: parts]
+
+
 def main() -> None:
-    """Try every mutant, or those whose file or reason holds the words given; two at a time."""
-    mutants = json.loads(MUTANTS.read_text(encoding="utf-8"))
-    words = sys.argv[1:]
-    of_classes = "--bugs" in words
-    words = [word for word in words if word != "--bugs"]
-    chosen = [m for m in mutants if all(word in m["file"] + m["why"] for word in words)]
-    chosen = [m for m in chosen if "bug" in m] if of_classes else chosen
-    print(f"{len(chosen)} mutants.", flush=True)
-    with ThreadPoolExecutor(2) as pool:
-        verdicts, outcomes = [], []
-        for mutant, found in zip(chosen, pool.map(outcome, chosen), strict=True):
-            word = "LIVES" if found.lives else "killed"
-            print(f"{word}  {mutant['file']}: {mutant['why']}", flush=True)
-            outcomes.append(found)
-            verdicts += [f"{mutant['file']}: {mutant['why']}: {found.lives}"] if found.lives else []
-    killers = sorted({found.killer for found in outcomes if found.killer})
-    if killers and run_tests(killers, None)[0] != 0:
-        sys.exit("A test that killed a mutant fails without it, too: nothing can be told from it.")
-    if of_classes and not words:
-        verdicts += report(table(chosen, outcomes))
-    if verdicts:
-        sys.exit(f"{len(verdicts)} of {len(chosen)} mutants live.\n" + "\n".join(verdicts))
-    print(f"All {len(chosen)} mutants were killed.")
+    """Try the bugs that were asked for, two at a time."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--shard", default="1/1")
+    parser.add_argument("--written", action="store_true")
+    parser.add_argument("--bugs", action="store_true")
+    options = parser.parse_args()
+    mutants = chosen(options)
+    print(f"{len(mutants):,} bugs.", flush=True)
+    preload()
+    with tempfile.TemporaryDirectory() as folder:
+        slots = [Slot(Path(folder) / str(k)) for k in range(AT_ONCE)]
+        trial = Trial(mutants, reach(slots))
+        trial.run(slots)
+    faults = [f"{mutants[k]}: {why}" for k, why in sorted(trial.lives.items())]
+    if options.bugs and not options.words and options.shard == "1/1":
+        faults += report(table(mutants, trial.killers))
+    if faults:
+        sys.exit(f"{len(trial.lives):,} of {len(mutants):,} live.\n" + "\n".join(faults))
+    print(f"All {len(mutants):,} were killed.")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import itertools
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +9,6 @@ from torch.testing import assert_close
 
 from softlookup.attention import attention
 from softlookup.masks import (
-    block_mask,
     causal_mask,
     dilated_mask,
     global_mask,
@@ -29,16 +27,16 @@ def normal(seed, *shapes):
 
 @st.composite
 def sizes_of_masks(draw):
-    """n positions, and the numbers that six masks over them are made from."""
+    """n positions, and the numbers that five masks over them are made from."""
     n = draw(st.integers(1, 9))
     width, dilation = draw(st.integers(0, 9)), draw(st.integers(1, 4))
     real, one = draw(st.integers(0, n)), draw(st.integers(0, n - 1))
-    return n, width, dilation, real, one, draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    return n, width, dilation, real, one
 
 
 @given(sizes_of_masks())
 def test_every_pair_of_masks_combines_as_its_rules_do(sizes):
-    n, width, dilation, real, one, texts = sizes
+    n, width, dilation, real, one = sizes
     reach = range(0, width * dilation + 1, dilation)
     rules = [
         (causal_mask(n), lambda i, j: j <= i),
@@ -46,7 +44,6 @@ def test_every_pair_of_masks_combines_as_its_rules_do(sizes):
         (dilated_mask(n, width, dilation), lambda i, j: abs(i - j) in reach),
         (global_mask(n, [one]), lambda i, j: one in (i, j)),
         (padding_mask([real], n)[0], lambda i, j: j < real),
-        (block_mask(texts), lambda i, j: texts[i] == texts[j]),
     ]
     cells = list(itertools.product(range(n), repeat=2))
     for (first, rule), (second, other) in itertools.product(rules, repeat=2):
@@ -69,39 +66,3 @@ def test_the_last_queries_alone_read_what_they_read_among_all(n_q, more, seed):
     query, key, value = normal(seed, (n_k, 5), (n_k, 5), (n_k, 3))
     whole = attention(query, key, value, causal_mask(n_k))
     assert_close(attention(query[more:], key, value, causal_mask(n_q, n_k)), whole[more:])
-
-
-@pytest.mark.parametrize("causal", [False, True])
-@given(sizes=lengths, seed=seeds)
-def test_texts_in_one_row_are_read_as_if_alone(causal, sizes, seed):
-    n = sum(sizes)
-    query, key, value = normal(seed, (n, 5), (n, 5), (n, 3))
-    segments = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
-    mask = block_mask(segments) & causal_mask(n) if causal else block_mask(segments)
-    parts = zip(*(rows.split(sizes) for rows in (query, key, value)), strict=True)
-    alone = [attention(*part, causal_mask(len(part[0])) if causal else None) for part in parts]
-    assert_close(attention(query, key, value, mask), torch.cat(alone))
-
-
-@given(lengths, seeds)
-def test_what_stands_in_another_text_has_no_influence_at_all(sizes, seed):
-    n = sum(sizes) + 1
-    query, key, value = normal(seed, (n, 5), (n, 5), (n, 3))
-    segments = torch.tensor([0] * (n - 1) + [1])
-    before = attention(query, key, value, block_mask(segments))
-    key[-1], value[-1] = 1e30, -1e30
-    assert attention(query, key, value, block_mask(segments))[:-1].equal(before[:-1])
-
-
-@given(lengths, seeds)
-def test_padding_and_blocks_combine_in_a_batch(sizes, seed):
-    n, real = sum(sizes) + 3, [sum(sizes), sum(sizes) + 3]
-    query, key, value = normal(seed, (2, n, 5), (2, n, 5), (2, n, 3))
-    segments = torch.arange(len(sizes) + 1).repeat_interleave(torch.tensor([*sizes, 3]))
-    mask = padding_mask(real, n) & causal_mask(n) & block_mask(segments)
-    assert mask.shape == (2, n, n)
-    whole = attention(query, key, value, mask)
-    for text, length in enumerate(real):
-        rows = (part[text, :length] for part in (query, key, value))
-        alone = attention(*rows, (block_mask(segments) & causal_mask(n))[:length, :length])
-        assert_close(whole[text, :length], alone)

@@ -89,17 +89,6 @@ def test_dropout_takes_what_is_added_not_what_was_there(x, norm_first):
     assert_close(sub.eval()(x), x + sub.layer(x))
 
 
-def test_a_layer_that_changes_the_shape():
-    sub = Sublayer(nn.Linear(3, 1), nn.Identity(), norm_first=True)
-    rule = r"layer must keep the shape of x.*; got x=\(2, 3\), output=\(2, 1\)"
-    with pytest.raises(ValueError, match=rule):
-        sub(torch.zeros(2, 3))
-    with pytest.raises(
-        ValueError, match="dropout must be at least 0 and less than 1; got dropout=1"
-    ):
-        Sublayer(nn.Identity(), nn.Identity(), norm_first=True, dropout=1.0)
-
-
 # the blocks
 
 
@@ -278,8 +267,6 @@ def test_bad_rows(x, kind, context, norm_first):
     _, *rest = inputs(kind, x, context)
     with pytest.raises(ValueError, match=r"\(2, 11, 5\)"):
         block(x[..., :5], *rest)
-    with pytest.raises(ValueError, match=r"mask must fit scores of shape \(2, 11, 11\)"):
-        block(x, *rest, torch.ones(7, 11, dtype=torch.bool))
     with pytest.raises(ValueError, match=r"got (dtype=|weight=torch\.float64, x=)torch\.float32"):
         block(x.float(), *rest)
 
@@ -287,9 +274,6 @@ def test_bad_rows(x, kind, context, norm_first):
 @pytest.mark.bad_input
 def test_a_context_that_does_not_fit(x, context):
     block = DecoderBlock(6, 3, 5).double()
-    rule = r"context must be a matrix with rows of length 6; got context=\(2, 13, 5\)"
-    with pytest.raises(ValueError, match=rule):
-        block(x, context[..., :5])
     with pytest.raises(ValueError, match="x and context must have the same leading axes"):
         block(x, context[:1])
 

@@ -43,7 +43,7 @@ from softlookup.layers import (
     normalization,
     recurrence,
 )
-from softlookup.masks import block_mask, causal_mask, padding_mask
+from softlookup.masks import causal_mask, padding_mask
 from softlookup.models import (
     BERT,
     GPT,
@@ -284,7 +284,6 @@ CALLS = {
     ),
     "LearnedPositions": lambda on: on(made(positions.LearnedPositions, 11, 3))(on(IDS)),
     "padding_mask": lambda on: padding_mask(on(torch.tensor([5, 3])), 5),
-    "block_mask": lambda on: block_mask(on(IDS)),
     "window_attention": lambda on: efficient.window_attention(on(Q), on(Q), on(Q), 2),
     "tiled_attention": lambda on: efficient.tiled_attention(
         on(Q), on(Q), on(Q), tile=2, causal=True

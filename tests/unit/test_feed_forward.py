@@ -154,17 +154,3 @@ def test_bad_options(kind):
         rule = f"dropout must be at least 0 and less than 1; got dropout={dropout}"
         with pytest.raises(ValueError, match=rule):
             kind(3, 7, dropout=dropout)
-
-
-def test_bad_rows(kind, x):
-    layer = kind(3, 7)
-    with pytest.raises(ValueError, match=r"x must have rows of length 3; got x=\(2, 4\)"):
-        layer(torch.zeros(2, 4))
-    with pytest.raises(ValueError, match=r"dtype torch\.float32; got dtype=torch\.float64"):
-        layer(x)
-
-
-@pytest.mark.bad_input
-def test_no_row_at_all(kind):
-    with pytest.raises(ValueError, match=r"x must have rows of length 3; got x=\(\)"):
-        kind(3, 7)(torch.tensor(1.0))

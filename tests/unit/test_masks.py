@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from softlookup.masks import (
-    block_mask,
     causal_mask,
     dilated_mask,
     global_mask,
@@ -105,37 +104,8 @@ def test_padding_mask_of_no_texts():
     assert padding_mask([], n=3).shape == (0, 1, 3)
 
 
-def test_block_mask_keeps_texts_apart():
-    assert picture(block_mask([0, 0, 1, 1, 1])) == ["xx...", "xx...", "..xxx", "..xxx", "..xxx"]
-
-
-def test_block_mask_goes_by_the_number_not_by_the_place():
-    assert picture(block_mask([7, -1, 7])) == ["x.x", ".x.", "x.x"]
-    assert block_mask([3]).equal(torch.ones(1, 1, dtype=torch.bool))
-
-
-@pytest.mark.parametrize("kind", [list, torch.tensor, lambda rows: torch.tensor(rows).int()])
-def test_block_mask_of_a_batch(kind):
-    mask = block_mask(kind([[0, 0, 1], [0, 1, 1]]))
-    assert mask.shape == (2, 3, 3)
-    assert picture(mask[0]) == ["xx.", "xx.", "..x"]
-    assert picture(mask[1]) == ["x..", ".xx", ".xx"]
-
-
-def test_block_mask_is_the_block_diagonal_of_all_sizes():
-    blocks = [torch.ones(size, size, dtype=torch.bool) for size in (2, 5, 3)]
-    segments = torch.tensor([0, 1, 2]).repeat_interleave(torch.tensor([2, 5, 3]))
-    assert block_mask(segments).equal(torch.block_diag(*blocks))
-
-
-def test_block_mask_with_the_causal_mask_begins_anew():
-    combined = block_mask([0, 0, 1, 1, 1]) & causal_mask(5)
-    assert picture(combined) == ["x....", "xx...", "..x..", "..xx.", "..xxx"]
-
-
 def test_every_mask_is_boolean():
     masks = [causal_mask(3), window_mask(3, 1), dilated_mask(3, 1, 2), global_mask(3, [0])]
-    masks.append(block_mask([0, 1, 1]))
     assert {mask.dtype for mask in [*masks, padding_mask([1], 3)]} == {torch.bool}
 
 
@@ -168,69 +138,9 @@ def test_widths_and_dilations_have_a_minimum():
         dilated_mask(3, 1, 0)
 
 
-def test_global_mask_refuses_positions_outside():
-    with pytest.raises(ValueError, match="must be less than n; got position=3, n=3"):
-        global_mask(3, [0, 3])
-    with pytest.raises(ValueError, match="integer of at least 0; got position=-1"):
-        global_mask(3, [-1])
-
-
 @pytest.mark.parametrize("lengths", [[2], [1, 3, 2]])
 def test_a_batch_of_ids_has_one_length_for_each_text(lengths):
     ids = torch.zeros(2, 3, dtype=torch.int64)
     assert torch.equal(padding_of([1, 3], ids), padding_mask([1, 3], n=3))
     with pytest.raises(ValueError, match=f"one length for each text; got n_lengths={len(lengths)}"):
         padding_of(lengths, ids)
-
-
-def test_padding_mask_refuses_lengths_outside():
-    with pytest.raises(ValueError, match="a length must be at most n; got length=4, n=3"):
-        padding_mask([1, 4], n=3)
-    with pytest.raises(ValueError, match="length must be an integer of at least 0; got length=-1"):
-        padding_mask(torch.tensor([1, -1]), n=3)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("lengths", [[1.0, 2.0], [True], torch.tensor([1.0]), torch.tensor([True])])
-def test_padding_mask_refuses_what_is_no_integer(lengths):
-    with pytest.raises(ValueError, match=r"length must be an integer .* got length=(1.0|True)$"):
-        padding_mask(lengths, n=3)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("lengths", [torch.tensor(3), torch.tensor([[1, 2]])])
-def test_padding_mask_refuses_what_is_no_list(lengths):
-    with pytest.raises(ValueError, match=r"lengths must be a list; got lengths=\("):
-        padding_mask(lengths, n=3)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("wrong", [2.0, "2", True])
-def test_masks_refuse_what_is_no_integer(wrong):
-    with pytest.raises(ValueError, match=f"n_q must be an integer .* got n_q={wrong!r}"):
-        causal_mask(wrong)
-    with pytest.raises(ValueError, match=f"width must be an integer .* got width={wrong!r}"):
-        window_mask(3, wrong)
-    with pytest.raises(ValueError, match=f"position must be an integer .* got position={wrong!r}"):
-        global_mask(3, [wrong])
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("wrong", [[0.0, 1.0], torch.zeros(3), [True, False], [1j]])
-def test_block_mask_refuses_what_is_no_integer(wrong):
-    with pytest.raises(ValueError, match=r"segments must be integers; got dtype=torch\."):
-        block_mask(wrong)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("wrong", ["ab", None, [[0, 1], [0]], ["a"]])
-def test_block_mask_refuses_words_and_ragged_rows(wrong):
-    with pytest.raises(ValueError, match="segments must be integers, in rows of one length; got"):
-        block_mask(wrong)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("wrong", [[], [[]], 3, torch.tensor(3), torch.zeros(2, 0).long()])
-def test_block_mask_refuses_nothing(wrong):
-    with pytest.raises(ValueError, match=r"segments must not be empty; got segments=\("):
-        block_mask(wrong)

@@ -92,23 +92,10 @@ def test_softmax_of_one_score_is_one():
     assert softmax(tensor([[-7.0], [3.0]])).tolist() == [[1.0], [1.0]]
 
 
-@pytest.mark.bad_input
-def test_softmax_refuses_integers():
-    with pytest.raises(ValueError, match=r"scores must hold floating-point .* dtype=torch.int64"):
-        softmax(torch.tensor([1, 2]))
 
 
-@pytest.mark.bad_input
-def test_softmax_refuses_a_number():
-    with pytest.raises(
-        ValueError, match=r"a row of scores must have .* one entry; got scores=\(\)"
-    ):
-        softmax(tensor(1.0))
 
 
-def test_softmax_refuses_empty_rows():
-    with pytest.raises(ValueError, match=r"at least one entry; got scores=\(2, 0\)"):
-        softmax(torch.zeros(2, 0))
 
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan, math.inf])
@@ -154,16 +141,8 @@ def test_masked_softmax_with_very_low_scores_still_gives_the_masked_ones_nothing
     assert result.tolist() == [0.5, 0.0, 0.5]
 
 
-@pytest.mark.bad_input
-def test_masked_softmax_refuses_a_mask_that_is_not_boolean():
-    with pytest.raises(ValueError, match=r"mask must be boolean .* dtype=torch.float32"):
-        masked_softmax(torch.zeros(2, 3), torch.zeros(2, 3))
 
 
-@pytest.mark.bad_input
-def test_masked_softmax_refuses_a_mask_that_does_not_fit():
-    with pytest.raises(ValueError, match=r"fit scores of shape \(2, 3\); got mask=\(3, 3\)"):
-        masked_softmax(torch.zeros(2, 3), torch.ones(3, 3, dtype=torch.bool))
 
 
 # softmax_jacobian
@@ -187,17 +166,6 @@ def test_softmax_jacobian_takes_leading_axes(generator):
             assert_close(result[b, i], softmax_jacobian(weights[b, i]))
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (torch.tensor([1, 0]), "weights must hold floating-point numbers; got dtype=torch.int64"),
-        (torch.tensor(1.0), r"a row of weights must have at least one entry; got weights=\(\)"),
-    ],
-)
-def test_softmax_jacobian_refuses(weights, message):
-    with pytest.raises(ValueError, match=message):
-        softmax_jacobian(weights)
 
 
 # sigmoid
@@ -218,10 +186,6 @@ def test_sigmoid_keeps_its_relative_precision_where_it_is_tiny():
     assert sigmoid(tensor(-40.0)).item() == pytest.approx(math.exp(-40), rel=1e-12, abs=0)
 
 
-@pytest.mark.bad_input
-def test_sigmoid_refuses_integers():
-    with pytest.raises(ValueError, match=r"x must hold floating-point numbers; got dtype="):
-        sigmoid(torch.tensor([1, 2]))
 
 
 # unit_vectors
@@ -240,15 +204,8 @@ def test_unit_vectors_of_zeros_and_of_extremes():
     assert_close(unit_vectors(x), expected)
 
 
-def test_unit_vectors_refuse_empty_rows():
-    with pytest.raises(ValueError, match="a row of x must have at least one entry"):
-        unit_vectors(torch.ones(2, 0))
 
 
-@pytest.mark.bad_input
-def test_unit_vectors_refuse_integers():
-    with pytest.raises(ValueError, match="x must hold floating-point numbers"):
-        unit_vectors(torch.tensor([1, 2]))
 
 
 # cosine_similarity
@@ -283,21 +240,6 @@ def test_cosine_similarity_with_the_zero_vector_is_zero():
     assert x.grad.isfinite().all()
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("x", "y", "message"),
-    [
-        (torch.ones(2), torch.ones(3), r"the same last dimension d.* got x=\(2,\), y=\(3,\)"),
-        (torch.ones(1), torch.ones(3), r"the same last dimension d.* got x=\(1,\), y=\(3,\)"),
-        (torch.ones(2, 5), torch.ones(3, 5), r"leading axes that broadcast; got x=\(2, 5\)"),
-        (torch.ones(2), torch.tensor([1, 2]), "y must hold floating-point numbers"),
-        (torch.tensor(1.0), torch.ones(1), r"a row of x must have at least one entry; got x=\(\)"),
-        (torch.ones(0), torch.ones(0), r"a row of x must have at least one entry; got x=\(0,\)"),
-    ],
-)
-def test_cosine_similarity_refuses(x, y, message):
-    with pytest.raises(ValueError, match=message):
-        cosine_similarity(x, y)
 
 
 # entropy
@@ -331,11 +273,8 @@ def test_entropy_of_no_rows_is_no_numbers():
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([1.5, -0.5], r"weights must not be negative or NaN; got smallest=-0.5"),
-        ([math.nan, 1.0], r"weights must not be negative or NaN; got smallest=nan"),
         ([[0.5, 0.5], [2.0, 1.0]], r"sum to 1 or be all zeros; got sum=3.0"),
         ([[0.5, 0.5], [0.5, 0.25]], r"sum to 1 or be all zeros; got sum=0.75"),
-        ([math.inf, 0.0], r"sum to 1 or be all zeros; got sum=inf"),
     ],
 )
 def test_entropy_refuses_what_is_no_distribution(weights, message):
@@ -343,17 +282,6 @@ def test_entropy_refuses_what_is_no_distribution(weights, message):
         entropy(tensor(weights))
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (torch.tensor([1, 0]), "weights must hold floating-point numbers"),
-        (torch.tensor(1.0), r"a row of weights must have at least one entry; got weights=\(\)"),
-    ],
-)
-def test_entropy_refuses_other_tensors(weights, message):
-    with pytest.raises(ValueError, match=message):
-        entropy(weights)
 
 
 # cross_entropy
@@ -384,35 +312,8 @@ def test_cross_entropy_takes_short_integers():
     assert_close(cross_entropy(torch.zeros(1, 3), targets), torch.tensor(3.0).log())
 
 
-@pytest.mark.parametrize(
-    ("targets", "message"),
-    [
-        ([0, 3], r"targets must be classes from 0 to 2; got smallest=0, largest=3"),
-        ([-1, 2], r"targets must be classes from 0 to 2; got smallest=-1, largest=2"),
-    ],
-)
-def test_cross_entropy_refuses_what_is_no_class(targets, message):
-    with pytest.raises(ValueError, match=message):
-        cross_entropy(torch.zeros(2, 3), torch.tensor(targets))
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize(
-    ("scores", "targets", "message"),
-    [
-        (torch.zeros(2, 3), torch.zeros(2), "targets must be integers.*dtype=torch.float32"),
-        (torch.zeros(2, 3), torch.ones(2, dtype=torch.bool), "targets must be int.*torch.bool"),
-        (torch.zeros(2, 3), torch.tensor([0]), r"one for each row .* got targets=\(1,\)"),
-        (torch.zeros(3), torch.tensor([0]), r"for each row of scores; got targets=\(1,\)"),
-        (torch.zeros(2, 3).long(), torch.tensor([0, 1]), "scores must hold floating-point"),
-        (torch.zeros(0, 3), torch.zeros(0).long(), r"at least one row of .* scores=\(0, 3\)"),
-        (torch.zeros(2, 0), torch.tensor([0, 0]), r"at least one class; got scores=\(2, 0\)"),
-        (torch.tensor(1.0), torch.tensor(0), r"at least one class; got scores=\(\)"),
-    ],
-)
-def test_cross_entropy_refuses(scores, targets, message):
-    with pytest.raises(ValueError, match=message):
-        cross_entropy(scores, targets)
 
 
 def test_rows_that_nobody_reads_become_zeros_and_no_others():

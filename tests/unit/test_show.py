@@ -284,6 +284,19 @@ def test_an_interactive_figure_is_live_where_there_is_a_kernel(echo_script, monk
     assert view not in Echo({})._repr_mimebundle_()
 
 
+def test_a_live_figure_asks_its_widget_for_nothing_that_ipywidgets_7_lacks(
+    echo_script, monkeypatch
+):
+    monkeypatch.delenv("SOFTLOOKUP_STATIC", raising=False)
+    monkeypatch.delattr(ipywidgets.Widget, "_repr_mimebundle_")
+    figure, widget = Echo({}), ipywidgets.HTML("live")
+    monkeypatch.setattr(figure, "live", lambda: widget)
+    bundle = figure._repr_mimebundle_()
+    view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+    assert bundle.pop("application/vnd.jupyter.widget-view+json") == view
+    assert set(bundle) == {"text/html", "text/plain"}
+
+
 def test_an_interactive_figure_refuses_nan_and_empty_texts():
     with pytest.raises(ValueError, match="Out of range float values"):
         Echo({"x": float("nan")})

@@ -1,13 +1,13 @@
 """Detectors: which keys a pattern wants, and how much of a head's attention goes there."""
 
 from collections.abc import Collection, Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor
 
-from softlookup.checks import Count, Size, checked, require, require_mask
+from softlookup.checks import Count, Ids, Size, checked, require, require_mask
 
 
 @checked
@@ -120,9 +120,9 @@ def relation_pattern(n: Size, pairs: Collection[tuple[Count, Count]]) -> Bool[Te
     return pattern
 
 
-@checked(not_empty="batch n vocab")
+@checked(not_empty="n")
 def rarest_pattern(
-    ids: Int[Tensor, "*batch n"], counts: Real[Tensor, "vocab"]
+    ids: Annotated[Int[Tensor, "*batch n"], Ids("vocab")], counts: Real[Tensor, "vocab"]
 ) -> Bool[Tensor, "*batch n n"]:
     """All tokens of a text read its rarest.
 
@@ -144,9 +144,6 @@ def rarest_pattern(
         tensor([[0, 1],
                 [0, 1]], dtype=torch.int32)
     """
-    smallest, largest = (int(end) for end in ids.aminmax()) if ids.numel() else (0, 0)
-    rule = f"ids must be entries of counts, from 0 to {len(counts) - 1}"
-    require(0 <= smallest <= largest < len(counts), rule, smallest=smallest, largest=largest)
     of_each = counts[ids]
     rarest = of_each == of_each.amin(dim=-1, keepdim=True)
     return rarest.unsqueeze(-2).expand(*ids.shape, ids.shape[-1])

@@ -95,8 +95,10 @@ class Door:
         self.rest = of_kind.get(Parameter.VAR_POSITIONAL)
         self.others = of_kind.get(Parameter.VAR_KEYWORD)
         self.many = {name: rules.pop(name) for name in (self.rest, self.others) if name}
-        # The numbers first: the length of an axis may be worked out from them.
-        self.rules = sorted(rules.items(), key=lambda pair: pair[1].is_deep)
+        # The numbers first: the length of an axis may be worked out from them. Ids last: the table
+        # whose rows they number may come behind them.
+        order = {name: (rule.is_deep, rule.has_ids) for name, rule in rules.items()}
+        self.rules = sorted(rules.items(), key=lambda pair: order[pair[0]])
         self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         self.has_tensors = any(rule.is_deep for rule in (rules | self.many).values())
         self.result = rule_of(hints.get("return", typing.Any))

@@ -111,12 +111,14 @@ class Rule:
         error: What a value of another kind raises.
         words: What it takes, to stand behind "must be".
         is_deep: Whether ``check`` asks more than ``takes``.
+        has_ids: Whether it numbers the rows of a table, which may be another argument.
         kind: The class whose very instances are all taken, so that a list is looked through fast.
     """
 
     error: type[Exception] = ValueError
     words = "anything"
     is_deep = False
+    has_ids = False
     kind: type | None = None
 
     def takes(self, value: object) -> bool:
@@ -329,6 +331,7 @@ class UnionRule(Rule):
         self.words = f"{', '.join(first)} or {last}" if first else last
         self.error = options[0].error
         self.is_deep = any(option.is_deep for option in options)
+        self.has_ids = any(option.has_ids for option in options)
 
     def takes(self, value: object) -> bool:
         return any(option.takes(value) for option in self.options)

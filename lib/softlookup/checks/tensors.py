@@ -48,6 +48,7 @@ class TensorRule(Rule):
         kind = hint.__name__.split("[")[0]
         self.numbers, self.dtypes = NUMBERS[kind]
         self.is_float, self.entries = kind == "Float", entries
+        self.has_ids = any(isinstance(entry, Ids) for entry in entries)
         parts = hint.dim_str.split()
         star = next((k for k, part in enumerate(parts) if _is_star(part)), None)
         self.first = tuple(map(_axis, parts if star is None else parts[:star]))

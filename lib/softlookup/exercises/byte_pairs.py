@@ -3,10 +3,11 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import pairwise
 
 from softlookup.data import messages
-from softlookup.exercises.verdict import Verdict, Wrong, call, started, verdict
+from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.tokenization import BytePairTokenizer, split_chunks
 
 Merges = list[tuple[str, str]]
@@ -17,57 +18,48 @@ MERGE_TEXTS = (
     "banana bandana",
 )
 
+MERGE_RESULT = "Return two things: the best pair and the new chunks."
 
-def check_merge(answer: object) -> Verdict:
+
+@exercise("return the best pair and the new chunks.")
+def check_merge(answer: Answer) -> str:
     """Check a function of (chunks) that returns the most frequent pair and the chunks after it.
 
     Args:
         answer: The learner's function; a chunk is a list of tokens, a token a string.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: tokenization#exercises
-
-    Example:
-        >>> check_merge(...)
-        Not yet. Nothing to check so far: return the best pair and the new chunks.
     """
-    return verdict(lambda: _merge(answer))
+    for text in MERGE_TEXTS:
+        chunks = [list(chunk) for chunk in split_chunks(text)]
+        for _ in range(5):
+            pair, joined = answer.several(2, MERGE_RESULT, chunks)
+            best = _best_pair(chunks)
+            _same_pair(pair, best, chunks)
+            merged = [_joined(chunk, best) for chunk in chunks]
+            _same_chunks(joined, merged, chunks, best)
+            chunks = merged
+    return "Five merges on each of three texts; on the ten words: e+n, en+t, e+s, t+h, _+g."
 
 
-def check_encode(answer: object) -> Verdict:
+@exercise("return the tokens of the chunk.")
+def check_encode(answer: Answer) -> str:
     """Check a function of (chunk, merges) that encodes by rank, as the library does.
 
     Args:
         answer: The learner's function; a merge is a pair of strings, the result a list of strings.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: tokenization#exercises
-
-    Example:
-        >>> check_encode(...)
-        Not yet. Nothing to check so far: return the tokens of the chunk.
     """
-    return verdict(lambda: _encode(answer))
-
-
-def _merge(function: object) -> str:
-    for text in MERGE_TEXTS:
-        chunks = [list(chunk) for chunk in split_chunks(text)]
-        for _ in range(5):
-            copy = [list(chunk) for chunk in chunks]
-            found = call(function, copy, what="return the best pair and the new chunks.")
-            if not isinstance(found, tuple | list) or len(found) != 2:
-                raise Wrong("Return two things: the best pair and the new chunks.")
-            best = _best_pair(chunks)
-            _same_pair(found[0], best, chunks)
-            merged = [_joined(chunk, best) for chunk in chunks]
-            _same_chunks(found[1], merged, chunks, best)
-            chunks = merged
-    return "Five merges on each of three texts; on the ten words: e+n, en+t, e+s, t+h, _+g."
+    cases = encode_cases()
+    answers = [_tokens_of(answer(chunk, merges)) for chunk, merges in cases]
+    for (chunk, merges), tokens in zip(cases, answers, strict=True):
+        if tokens != (expected := encode_by_rank(chunk, merges)):
+            case = f"{chunk!r} becomes {expected}; yours is {tokens}."
+            if "".join(map(str, tokens)) != chunk:
+                raise Wrong(f"{case} Your tokens do not join to the chunk.")
+            raise Wrong(f"{case} {_encode_advice(cases, answers)}")
+    return f"The library's tokens on all {len(cases)} chunks."
 
 
 def _counts(chunks: list[list[str]]) -> Counter:
@@ -90,7 +82,6 @@ def _joined(chunk: Sequence[str], pair: tuple[str, str]) -> list[str]:
 
 
 def _same_pair(found: object, best: tuple[str, str], chunks: list[list[str]]) -> None:
-    started(found, "return the best pair and the new chunks.")
     if not isinstance(found, tuple | list) or len(found) != 2:
         raise Wrong(f"The pair should be two tokens, such as {best!r}; yours is {found!r}.")
     yours, counts = tuple(found), _counts(chunks)
@@ -125,20 +116,7 @@ def _same_chunks(
                 f"{yours[place]}. Walk from left to right, and join every occurrence.")  # fmt: skip
 
 
-def _encode(function: object) -> str:
-    cases = encode_cases()
-    answers = [_tokens_of(function, chunk, merges) for chunk, merges in cases]
-    for (chunk, merges), tokens in zip(cases, answers, strict=True):
-        if tokens != (expected := encode_by_rank(chunk, merges)):
-            case = f"{chunk!r} becomes {expected}; yours is {tokens}."
-            if "".join(map(str, tokens)) != chunk:
-                raise Wrong(f"{case} Your tokens do not join to the chunk.")
-            raise Wrong(f"{case} {_encode_advice(cases, answers)}")
-    return f"The library's tokens on all {len(cases)} chunks."
-
-
-def _tokens_of(function: object, chunk: str, merges: Merges) -> list:
-    yours = call(function, chunk, list(merges), what="return the tokens of the chunk.")
+def _tokens_of(yours: object) -> list:
     if isinstance(yours, str):
         raise Wrong(f"Return a list of tokens; you returned the string {yours!r}.")
     try:
@@ -147,6 +125,7 @@ def _tokens_of(function: object, chunk: str, merges: Merges) -> list:
         raise Wrong(f"Return a list of tokens; you returned {yours!r}.") from None
 
 
+@cache
 def encode_cases() -> list[tuple[str, Merges]]:
     """Chunks of the messages, and made-up ones of two letters, each with learned merges."""
     draw = random.Random(6)
@@ -210,13 +189,6 @@ SHORTCUTS: tuple[tuple[str, Callable[[str, Merges], list[str]]], ...] = (
     (BACKWARDS, lambda chunk, merges: _by_order(chunk, merges[::-1])),
     ("Nothing was joined.", lambda chunk, merges: list(chunk)),
 )  # fmt: skip
-
-
-def _by_order(chunk: str, merges: Merges) -> list[str]:
-    tokens = list(chunk)
-    for pair in merges:
-        tokens = _joined(tokens, pair)
-    return tokens
 
 
 def _encode_advice(cases: list[tuple[str, Merges]], answers: list[list]) -> str:

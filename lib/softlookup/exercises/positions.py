@@ -6,16 +6,8 @@ import torch
 from torch import Tensor
 
 from softlookup.attention.positions import period, shift_rotation, sinusoidal, sinusoidal_at
-from softlookup.exercises.verdict import (
-    Verdict,
-    Wrong,
-    call,
-    close,
-    numbers,
-    one_number,
-    started,
-    verdict,
-)
+from softlookup.exercises.compare import Mistakes, advised, close, compare, numbers, one_number
+from softlookup.exercises.verdict import Answer, Wrong, exercise
 
 _WIDTH, _FIRST, _FOUND = 36, 6, [41, 7, 163, 90]  # of the table without labels
 _LONGEST, _WIDEST = 200, 64  # where it is to be searched
@@ -39,25 +31,29 @@ def unlabelled_codes() -> Tensor:
     return codes[:, _FIRST : _FIRST + 4].mT.round(decimals=3)
 
 
-def check_codes(answer: object) -> Verdict:
+@exercise("return one row of d numbers for each position.")
+def check_codes(answer: Answer) -> str:
     """Check sinusoidal codes, first those of lecture 003's matrix.
 
     Args:
         answer: The learner's function of (n, d, base); it returns n rows of d numbers.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: positions#exercises
-
-    Example:
-        >>> check_codes(...)
-        Not yet. Nothing to check so far: return one row of d numbers for each position.
     """
-    return verdict(lambda: _codes(answer))
+    for n, d, base in ((4, 4, 100.0), (7, 10, 10000.0), (5, 6, 30.0), (3, 2, 10000.0)):
+        case = f"{n} positions, d = {d}, base {base:.0f}"
+        expected = sinusoidal(n, d, base=base, dtype=torch.float64)
+        found = answer(n, d, base)
+        _same(found, expected, f"The matrix ({case})", _code_mistakes(n, d, base), case)
+    return "All sixteen cells of the slide, and any other matrix too. Its “n = 100” is the base."
 
 
-def check_found(d: object, first: object, positions: object) -> Verdict:
+@exercise(
+    "give the width d.",
+    "give the number of the first column.",
+    "give the four positions of p0, p1, p2 and p3.",
+)
+def check_found(d: Answer, first: Answer, positions: Answer) -> str:
     """Check what the learner found out about ``unlabelled_codes``.
 
     Args:
@@ -65,85 +61,127 @@ def check_found(d: object, first: object, positions: object) -> Verdict:
         first: The number of the first of the four columns.
         positions: Four integers, that of p0 first.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: positions#exercises
-
-    Example:
-        >>> check_found(..., ..., ...)
-        Not yet. Nothing to check so far: give the width d.
     """
-    return verdict(lambda: _found(d, first, positions))
+    width, column = d.value, first.value
+    if isinstance(positions.value, list | tuple):
+        for k, one in enumerate(positions.value):
+            Answer(one, f"give the position of p{k}.").value  # noqa: B018  (it tells a blank)
+    width, column = one_number(width, "The width d"), one_number(column, "The first column")
+    if width % 2 or not 4 <= width <= _WIDEST:
+        raise Wrong(f"The width d is an even number of at most {_WIDEST}; yours is {width:g}.")
+    if column not in range(int(width) - 3):
+        raise Wrong(f"Four columns of {width:g} begin at 0 to {width - 4:g}, not {column:g}.")
+    yours = numbers(positions.value, torch.zeros(4), "The list of positions")
+    if (yours != yours.round()).any() or yours.min() < 0 or yours.max() >= _LONGEST:
+        raise Wrong(f"Positions are integers from 0 to {_LONGEST - 1}.")
+    return _labels(int(width), int(column), yours.long())
 
 
-def check_period(true_period: object, base: object) -> Verdict:
+@exercise("compute the period.", "which base would make the slide's period true?")
+def check_period(true_period: Answer, base: Answer) -> str:
     """Check the period of the slowest pair of d = 50, and the base that would make the slide right.
 
     Args:
         true_period: In positions, to two decimals.
         base: The base with which that pair's period is the slide's 20000π.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: positions#exercises
-
-    Example:
-        >>> check_period(..., ...)
-        Not yet. Nothing to check so far: compute the period.
     """
-    return verdict(lambda: _period(true_period, base))
+    exact, slide = period(24, 50), 20000 * math.pi
+    yours = one_number(true_period.value, "The period")
+    mistakes = [
+        (slide, "That is the slide's 20000π: it takes the exponent for 1. Use 48/50."),
+        (exact / math.pi, "That is the period divided by π; give it in positions."),
+        (exact / (2 * math.pi), "That is 1/ω. A full turn is 2π."),
+        (1 / exact, "That is 1/period: how often it turns in one position."),
+        (2 * math.pi / exact, "That is ω, the angle from one position to the next."),
+        (2 * math.pi * 10000 ** (24 / 50), "The exponent is 2i/d with i = 24, so 48/50."),
+        (2 * math.pi * 10000 ** (96 / 50), "48 is already 2i: the exponent is 48/50."),
+    ]
+    if abs(yours - exact) > 0.01:
+        near = math.isclose(yours, exact, rel_tol=1e-3)
+        aside = "Solve ω · period = 2π, with ω = 1 / 10000^(48/50)."
+        aside = "To two decimals, please." if near else aside
+        raise Wrong(advised(yours, mistakes, aside, rel_tol=1e-4))
+    right = 10000 ** (50 / 48)
+    _base(one_number(base.value, "The base"), right, slide / exact)
+    return f"With a base of {right:,.0f} the slide would be right; with 10,000 it is not."
 
 
-def check_rotation(answer: object, miss: object) -> Verdict:
+@exercise(
+    "return the d-by-d matrix of the shift.",
+    "give (omega, t, offset) where the slide's matrix fails.",
+)
+def check_rotation(answer: Answer, miss: Answer) -> str:
     """Check the matrix of a shift, and a case in which the slide's matrix fails.
 
     Args:
         answer: The learner's function of (offset, d, base); it returns a d-by-d matrix.
         miss: Three numbers (omega, t, offset) for which the slide's block misses.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: positions#exercises
-
-    Example:
-        >>> check_rotation(..., ...)
-        Not yet. Nothing to check so far: return the d-by-d matrix of the shift.
     """
-    return verdict(lambda: _rotation(answer, miss))
+    for offset, d, base in ((2, 4, 100.0), (1, 2, 100.0), (7, 10, 10000.0), (0, 6, 100.0)):
+        case = f"offset {offset}, d = {d}, base {base:.0f}"
+        options = {"base": base, "dtype": torch.float64}
+        expected = shift_rotation(offset, d, **options)
+        halves = shift_rotation(offset, d, layout="concatenated", **options)
+        block = torch.tensor(_slide_block(offset), dtype=torch.float64)
+        mistakes = [
+            (torch.block_diag(*[block] * (d // 2)), "That is the slide's matrix: every block "
+             "turns by the offset. Block i must turn by ω_i times the offset; that is E83."),
+            (expected.mT, "It turns the wrong way: it leads from t to t − offset. The pair is "
+             "(sine, cosine), so the minus stands below."),
+            (halves, "These are the blocks for all sines first. Here column 2i is a sine and "
+             "column 2i + 1 its cosine."),
+        ]  # fmt: skip
+        _same(answer(offset, d, base), expected, "The matrix", mistakes, case)
+    case = miss.value
+    if isinstance(case, list | tuple):
+        case = [miss.started(one) for one in case]
+    omega, t, offset = numbers(case, torch.zeros(3), "The case where the slide's fails").tolist()
+    if not 0 < omega <= 1:
+        raise Wrong(f"ω = {omega:g} belongs to no pair: frequencies are above 0 and at most 1.")
+    gap = _gap(omega, t, offset)
+    if gap < 0.01:
+        reason = "With ω = 1 the slide is right." if omega == 1 else "Try another offset."
+        reason = "Offset 0 moves nothing." if offset == 0 else reason
+        raise Wrong(f"There the slide's matrix hits, to {gap:.4f}. {reason}")
+    return f"Your matrix moves every code; in your case the slide's misses by {gap:.3f}."
 
 
-def check_first_rise(offset: object) -> Verdict:
+@exercise("give the first offset at which the similarity rises.")
+def check_first_rise(offset: Answer) -> str:
     """Check the first offset of d = 512 whose similarity is larger than that of the one before.
 
     Args:
         offset: The learner's offset.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: positions#exercises
-
-    Example:
-        >>> check_first_rise(...)
-        Not yet. Nothing to check so far: give the first offset at which the similarity rises.
     """
-    return verdict(lambda: _first_rise(offset))
+    yours = one_number(offset.value, "The offset")
+    similarity = _similarity(512)
+    right = _rise(similarity)
+    if yours != int(yours) or not 1 <= yours < len(similarity):
+        raise Wrong(f"The offset is a whole number from 1 to 499; yours is {yours:g}.")
+    if yours == right - 1:
+        raise Wrong(f"{right - 1} is the bottom of the dip; which offset is the first above it?")
+    for d in (128, 8):
+        if yours == _rise(_similarity(d)):
+            raise Wrong(f"That is the answer for d = {d}. Here d = 512.")
+    if yours == right + 1:
+        raise Wrong("One too far. Does your list of similarities begin with offset 0?")
+    before, here = similarity[int(yours) - 1], similarity[int(yours)]
+    if yours < right:
+        raise Wrong(f"From {yours - 1:.0f} to {yours:.0f} it falls: {before:.3f}, {here:.3f}.")
+    if yours > right:
+        raise Wrong(f"It has risen before {yours:.0f} already. Look at the first differences.")
+    step = f"From {right - 1} to {right} it rises by {here - before:.3f}"
+    return f"{step}: the similarity falls with ripples, as E84 says."
 
 
-def _codes(answer: object) -> str:
-    what = "return one row of d numbers for each position."
-    for n, d, base in ((4, 4, 100.0), (7, 10, 10000.0), (5, 6, 30.0), (3, 2, 10000.0)):
-        case = f"{n} positions, d = {d}, base {base:.0f}"
-        expected = sinusoidal(n, d, base=base, dtype=torch.float64)
-        codes = numbers(call(answer, n, d, base, what=what), expected, f"The matrix ({case})")
-        _judge(codes, expected, _code_slips(n, d, base), case)
-    return "All sixteen cells of the slide, and any other matrix too. Its “n = 100” is the base."
-
-
-def _code_slips(n: int, d: int, base: float) -> list[tuple[Tensor, str]]:
+def _code_mistakes(n: int, d: int, base: float) -> Mistakes:
     """Known wrong codes, with what to say about each."""
     t = torch.arange(n, dtype=torch.float64)[:, None]
     column = torch.arange(d)
@@ -168,37 +206,17 @@ def _code_slips(n: int, d: int, base: float) -> list[tuple[Tensor, str]]:
     ]  # fmt: skip
 
 
-def _judge(yours: Tensor, expected: Tensor, slips: list[tuple[Tensor, str]], case: str) -> None:
-    if close(yours, expected):
-        return
-    for slip, advice in slips:
-        if close(yours, slip):
-            raise Wrong(f"With {case}: {advice}")
-    if close(yours, expected, 0.006):
-        raise Wrong("Your numbers are rounded to two or three digits. Compute, do not copy.")
-    row, column = (yours - expected).abs().gt(1e-6).nonzero()[0].tolist()
-    raise Wrong(
-        f"With {case}, row {row}, column {column} (both counted from 0) should be "
-        f"{expected[row, column]:.4f}; yours is {yours[row, column]:.4f}."
-    )
+def _same(answer: object, expected: Tensor, what: str, mistakes: Mistakes, case: str) -> None:
+    def otherwise(yours: Tensor, expected: Tensor) -> str:
+        if close(yours, expected, 0.006):
+            return "Your numbers are rounded to two or three digits. Compute, do not copy."
+        row, column = (yours - expected).abs().gt(1e-6).nonzero()[0].tolist()
+        return (
+            f"With {case}, row {row}, column {column} (both counted from 0) should be "
+            f"{expected[row, column]:.4f}; yours is {yours[row, column]:.4f}."
+        )
 
-
-def _found(d: object, first: object, positions: object) -> str:
-    started(d, "give the width d.")
-    started(first, "give the number of the first column.")
-    started(positions, "give the four positions of p0, p1, p2 and p3.")
-    if isinstance(positions, (list, tuple)):
-        for k, one in enumerate(positions):
-            started(one, f"give the position of p{k}.")
-    width, column = one_number(d, "The width d"), one_number(first, "The first column")
-    if width % 2 or not 4 <= width <= _WIDEST:
-        raise Wrong(f"The width d is an even number of at most {_WIDEST}; yours is {width:g}.")
-    if column not in range(int(width) - 3):
-        raise Wrong(f"Four columns of {width:g} begin at 0 to {width - 4:g}, not {column:g}.")
-    yours = numbers(positions, torch.zeros(4), "The list of positions")
-    if (yours != yours.round()).any() or yours.min() < 0 or yours.max() >= _LONGEST:
-        raise Wrong(f"Positions are integers from 0 to {_LONGEST - 1}.")
-    return _labels(int(width), int(column), yours.long())
+    compare(answer, expected, what, mistakes, otherwise, case=f"With {case}: ")
 
 
 def _labels(d: int, first: int, t: Tensor) -> str:
@@ -221,78 +239,19 @@ def _labels(d: int, first: int, t: Tensor) -> str:
     return "All sixteen numbers, at three decimals: now the table has its labels."
 
 
-def _period(true_period: object, base: object) -> str:
-    started(true_period, "compute the period.")
-    exact, slide = period(24, 50), 20000 * math.pi
-    yours = one_number(true_period, "The period")
-    slips = [
-        (slide, "That is the slide's 20000π: it takes the exponent for 1. Use 48/50."),
-        (exact / math.pi, "That is the period divided by π; give it in positions."),
-        (exact / (2 * math.pi), "That is 1/ω. A full turn is 2π."),
-        (1 / exact, "That is 1/period: how often it turns in one position."),
-        (2 * math.pi / exact, "That is ω, the angle from one position to the next."),
-        (2 * math.pi * 10000 ** (24 / 50), "The exponent is 2i/d with i = 24, so 48/50."),
-        (2 * math.pi * 10000 ** (96 / 50), "48 is already 2i: the exponent is 48/50."),
-    ]
-    if abs(yours - exact) > 0.01:
-        for slip, advice in slips:
-            if math.isclose(yours, slip, rel_tol=1e-4):
-                raise Wrong(advice)
-        near = "To two decimals, please." if math.isclose(yours, exact, rel_tol=1e-3) else ""
-        raise Wrong(near or "Solve ω · period = 2π, with ω = 1 / 10000^(48/50).")
-    started(base, "which base would make the slide's period true?")
-    right = 10000 ** (50 / 48)
-    _base(one_number(base, "The base"), right, slide / exact)
-    return f"With a base of {right:,.0f} the slide would be right; with 10,000 it is not."
-
-
 def _base(yours: float, right: float, factor: float) -> None:
     """Judge the base with which the last pair of d = 50 would have the slide's period."""
-    slips = [
+    mistakes = [
         (factor, "That is the factor between the two periods. Which base gives the longer one?"),
         (10000 * factor, "Not so: a base larger by some factor makes the period larger by that "
          "factor to the power of 48/50 only."),
         (10000 ** (48 / 50), "The other way round: solve b^(48/50) = 10,000 for b."),
         (10000, "With 10,000 the period is the one that you have just computed."),
     ]  # fmt: skip
-    if math.isclose(yours, right, rel_tol=1e-3):
-        return
-    for slip, advice in slips:
-        if math.isclose(yours, slip, rel_tol=1e-3):
-            raise Wrong(advice)
-    longer = 2 * math.pi * max(yours, 0) ** (48 / 50)
-    raise Wrong(f"With a base of {yours:g} the period is {longer:.0f}, not 20000π.")
-
-
-def _rotation(answer: object, miss: object) -> str:
-    what = "return the d-by-d matrix of the shift."
-    for offset, d, base in ((2, 4, 100.0), (1, 2, 100.0), (7, 10, 10000.0), (0, 6, 100.0)):
-        case = f"offset {offset}, d = {d}, base {base:.0f}"
-        options = {"base": base, "dtype": torch.float64}
-        expected = shift_rotation(offset, d, **options)
-        matrix = numbers(call(answer, offset, d, base, what=what), expected, "The matrix")
-        halves = shift_rotation(offset, d, layout="concatenated", **options)
-        block = torch.tensor(_slide_block(offset), dtype=torch.float64)
-        slips = [
-            (torch.block_diag(*[block] * (d // 2)), "That is the slide's matrix: every block "
-             "turns by the offset. Block i must turn by ω_i times the offset; that is E83."),
-            (expected.mT, "It turns the wrong way: it leads from t to t − offset. The pair is "
-             "(sine, cosine), so the minus stands below."),
-            (halves, "These are the blocks for all sines first. Here column 2i is a sine and "
-             "column 2i + 1 its cosine."),
-        ]  # fmt: skip
-        _judge(matrix, expected, slips, case)
-    for one in (miss, *(miss if isinstance(miss, (list, tuple)) else ())):
-        started(one, "give (omega, t, offset) where the slide's matrix fails.")
-    omega, t, offset = numbers(miss, torch.zeros(3), "The case where the slide's fails").tolist()
-    if not 0 < omega <= 1:
-        raise Wrong(f"ω = {omega:g} belongs to no pair: frequencies are above 0 and at most 1.")
-    gap = _gap(omega, t, offset)
-    if gap < 0.01:
-        reason = "With ω = 1 the slide is right." if omega == 1 else "Try another offset."
-        reason = "Offset 0 moves nothing." if offset == 0 else reason
-        raise Wrong(f"There the slide's matrix hits, to {gap:.4f}. {reason}")
-    return f"Your matrix moves every code; in your case the slide's misses by {gap:.3f}."
+    if not math.isclose(yours, right, rel_tol=1e-3):
+        longer = 2 * math.pi * max(yours, 0) ** (48 / 50)
+        aside = f"With a base of {yours:g} the period is {longer:.0f}, not 20000π."
+        raise Wrong(advised(yours, mistakes, aside, rel_tol=1e-3))
 
 
 def _slide_block(offset: float) -> list[list[float]]:
@@ -307,29 +266,6 @@ def _gap(omega: float, t: float, offset: float) -> float:
     landed = [row[0] * pair[0] + row[1] * pair[1] for row in _slide_block(offset)]
     later = omega * (t + offset)
     return math.dist(landed, (math.sin(later), math.cos(later)))
-
-
-def _first_rise(offset: object) -> str:
-    started(offset, "give the first offset at which the similarity rises.")
-    yours = one_number(offset, "The offset")
-    similarity = _similarity(512)
-    right = _rise(similarity)
-    if yours != int(yours) or not 1 <= yours < len(similarity):
-        raise Wrong(f"The offset is a whole number from 1 to 499; yours is {yours:g}.")
-    if yours == right - 1:
-        raise Wrong(f"{right - 1} is the bottom of the dip; which offset is the first above it?")
-    for d in (128, 8):
-        if yours == _rise(_similarity(d)):
-            raise Wrong(f"That is the answer for d = {d}. Here d = 512.")
-    if yours == right + 1:
-        raise Wrong("One too far. Does your list of similarities begin with offset 0?")
-    before, here = similarity[int(yours) - 1], similarity[int(yours)]
-    if yours < right:
-        raise Wrong(f"From {yours - 1:.0f} to {yours:.0f} it falls: {before:.3f}, {here:.3f}.")
-    if yours > right:
-        raise Wrong(f"It has risen before {yours:.0f} already. Look at the first differences.")
-    step = f"From {right - 1} to {right} it rises by {here - before:.3f}"
-    return f"{step}: the similarity falls with ripples, as E84 says."
 
 
 def _similarity(d: int) -> Tensor:

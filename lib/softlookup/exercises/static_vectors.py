@@ -10,13 +10,16 @@ from torch import Tensor
 
 from softlookup.attention import attention
 from softlookup.data import TaggedSentence, tagged_sentences
-from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, started, verdict
+from softlookup.exercises.compare import compare, draw, numbers
+from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.masks import causal_mask, window_mask
 from softlookup.words import Span, bio_to_spans, conflicting_labels, spans_to_bio, token_scores
 from softlookup.words.word2vec import train_word2vec
 
 TAGS = ("O", "B-PERSON", "I-PERSON", "B-PLACE", "I-PLACE", "B-ORG", "I-ORG")
 REQUIRED_F1 = 0.95
+TRUTHS = ("True", "False", "tensor(True)", "tensor(False)")
+CHANGED = "Your function changed X itself. Work on a copy: X.clone()."
 NEWS = (
     "In 2007 Sebastian Thrun began to build cars without drivers at Google . The heads of American "
     "car firms shook hands and turned away , Thrun recalled earlier this week ."
@@ -25,109 +28,140 @@ NEWS_SPANS = [(1, 2, "DATE"), (2, 4, "PERSON"), (11, 12, "ORG"), (16, 17, "NORP"
               (27, 30, "DATE")]  # fmt: skip
 
 
-def check_bio(to_tags: object, to_spans: object) -> Verdict:
+@exercise("return one tag a token.", "return the list of spans.")
+def check_bio(to_tags: Answer, to_spans: Answer) -> str:
     """Check a function from spans to BIO tags, and one from tags to spans.
 
     Args:
         to_tags: The learner's function of (spans, n).
         to_spans: The learner's function of (tags).
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: static_vectors#exercises
-
-    Example:
-        >>> check_bio(..., ...)
-        Not yet. Nothing to check so far: return one tag a token.
     """
-    return verdict(lambda: _bio(to_tags, to_spans))
+    for spans, n in _span_cases():
+        expected = spans_to_bio(spans, n)
+        _same_tags(to_tags(spans, n), expected, spans)
+    for spans, n in _span_cases():
+        tags = spans_to_bio(spans, n)
+        _same_spans(to_spans(tags), sorted(spans), tags)
+    return "There and back, neighbours with one label and names at the very end included."
 
 
-def check_conflicts(answer: object) -> Verdict:
+@exercise("return the names that have two labels.")
+def check_conflicts(answer: Answer) -> str:
     """Check a function of (tokens, spans) that returns the names with two labels.
 
     Args:
         answer: The learner's function; it returns a list or set of names, or a dictionary of them.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: static_vectors#exercises
-
-    Example:
-        >>> check_conflicts(...)
-        Not yet. Nothing to check so far: return the names that have two labels.
     """
-    return verdict(lambda: _conflicts(answer))
+    for text, spans in _CONFLICT_CASES:
+        tokens = text.split()
+        found = answer(tokens, spans)
+        if isinstance(found, str) or not isinstance(found, list | tuple | set | frozenset | dict):
+            raise Wrong(f"Return a list of names; you returned {found!r}.")
+        names = {_name(name) for name in found}
+        expected = set(conflicting_labels(tokens, spans))
+        if names == expected and len(names) == len(found):
+            continue
+        shown = ", ".join(f"{' '.join(tokens[a:b])} {label}" for a, b, label in spans)
+        told = f"With the spans {shown} the answer is {sorted(expected)}; yours is {sorted(names)}."
+        raise Wrong(f"{told} {_conflict_hint(names, expected, found)}")
+    return "Exactly one name in the slide's paragraph, and none where none is."
 
 
-def check_mean(mean: object, pair: object) -> Verdict:
+@exercise(
+    "return the mean of the rows, one vector.",
+    "write two texts that the mean cannot tell apart.",
+)
+def check_mean(mean: Answer, pair: Answer) -> str:
     """Check a function of (E, ids), the mean of rows, and two texts that it cannot tell apart.
 
     Args:
         mean: The learner's function.
         pair: Two different texts, as lists of words or as strings.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: static_vectors#exercises
-
-    Example:
-        >>> check_mean(..., (..., ...))
-        Not yet. Nothing to check so far: return the mean of the rows, one vector.
     """
-    return verdict(lambda: _mean(mean, pair))
+    E = draw(7, 3, seed=5)
+    aside = "The shape is right, the numbers are not: look up each word's row, average."
+    for ids in [4], [1, 5], [2, 2, 6, 0]:
+        total = E[ids].sum(dim=0)
+        mistakes = [
+            (total, "That is the sum; divide by the number of words."),
+            (total / len(E), "Divide by the number of words in the text, not in E."),
+            (E[sorted(set(ids))].mean(dim=0), "A word that comes twice counts twice."),
+        ]
+        found = mean(E, torch.tensor(ids))
+        compare(found, E[ids].mean(dim=0), "Your mean", mistakes, aside)
+    _only_reordered(pair)
+    return "Two texts, one bag of words, one vector."
 
 
-def check_reach(answer: object, function: object) -> Verdict:
+@exercise(
+    "answer True or False.",
+    "write my_reaches(model, X, source, target), which returns True or False.",
+)
+def check_reach(answer: Answer, function: Answer) -> str:
     """Check whether a causal model can put a later word into "it", and a function that finds out.
 
     Args:
         answer: True or False.
         function: The learner's function of (model, X, source, target).
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: static_vectors#exercises
-
-    Example:
-        >>> check_reach(..., ...)
-        Not yet. Nothing to check so far: answer True or False.
     """
-    return verdict(lambda: _reach(answer, function))
+    if str(answer.value) not in TRUTHS:
+        raise Wrong(f"Answer True or False; you gave {answer.value!r}.")
+    for name, model, source, target, expected in _reach_cases():
+        X = draw(7, 3, seed=7)
+        X[5] = 0.0  # a factor would not change this row
+        found = function(model, X, source, target, kept=CHANGED)
+        if str(found) not in TRUTHS:
+            raise Wrong(f"Return True or False; you returned {found!r}.")
+        if bool(found) != expected:
+            can = "does" if expected else "cannot"
+            raise Wrong(f"In {name}, word {source} {can} reach the vector of word {target}; you "
+                        f"say {bool(found)}. {_reach_hint(name, expected)}")  # fmt: skip
+    if bool(answer.value):
+        raise Wrong("Your function is right, your answer is not: try it on a causal model, with a "
+                    "source after the target.")  # fmt: skip
+    return "It cannot. One change that is felt proves True; False is proved by the mask alone."
 
 
-def check_tagger(answer: object) -> Verdict:
+@exercise("return one table of probabilities a text.")
+def check_tagger(answer: Answer) -> str:
     """Check a tagger of (texts, classes, embed, new_texts) that returns probabilities.
 
     Args:
         answer: The learner's function; for each new text it returns a table of seven
             probabilities a token.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: static_vectors#exercises
-
-    Example:
-        >>> check_tagger(...)
-        Not yet. Nothing to check so far: return one table of probabilities a text.
     """
-    return verdict(lambda: _tagger(answer))
-
-
-def _bio(to_tags: object, to_spans: object) -> str:
-    first, second = "return one tag a token.", "return the list of spans."
-    for spans, n in _span_cases():
-        expected = spans_to_bio(spans, n)
-        _judge_tags(call(to_tags, list(spans), n, what=first), expected, spans)
-    for spans, n in _span_cases():
-        tags = spans_to_bio(spans, n)
-        _judge_spans(call(to_spans, list(tags), what=second), sorted(spans), tags)
-    return "There and back, neighbours with one label and names at the very end included."
+    train, test, embed = _task()
+    gold = [spans_to_bio(s.spans, len(s.tokens)) for s in train + test]
+    texts = [list(s.tokens) for s in train + test]
+    classes = [[TAGS.index(tag) for tag in tags] for tags in gold[: len(train)]]
+    found = answer(texts[: len(train)], classes, embed, texts)
+    if not isinstance(found, list | tuple) or len(found) != len(texts):
+        raise Wrong(f"Return a list of {len(texts)} tables, one for each new text.")
+    tables = [_probabilities(table, tokens) for table, tokens in zip(found, texts, strict=True)]
+    tags = [[TAGS[k] for k in table.argmax(dim=1).tolist()] for table in tables]
+    n = len(train)
+    score = token_scores(gold[:n], tags[:n]).f1
+    if score < 1:
+        raise Wrong(f"Token F1 on the sentences that you learned from is {score:.3f}; reach 1. "
+                    f"{_tagger_hint(tags[:n], score)}")  # fmt: skip
+    score = token_scores(gold[n:], tags[n:]).f1
+    if score < REQUIRED_F1:
+        raise Wrong(f"Token F1 is 1 on what you learned from, but {score:.3f} on new names; reach "
+                    f"{REQUIRED_F1}. Learn from the vectors, not from the words.")  # fmt: skip
+    spans = [bio_to_spans(row, stray="begin") for row in tags[n:]]
+    perfect = sum(a == s.spans for a, s in zip(spans, test, strict=True))
+    slips = f"{perfect} of {len(test)} new ones without a slip"
+    return f"Token F1 = 1 on the labelled sentences, and {slips}."
 
 
 def _span_cases() -> list[tuple[list[Span], int]]:
@@ -145,7 +179,7 @@ def _span_cases() -> list[tuple[list[Span], int]]:
     return cases
 
 
-def _judge_tags(found: object, expected: list[str], spans: list[Span]) -> None:
+def _same_tags(found: object, expected: list[str], spans: list[Span]) -> None:
     if isinstance(found, str) or not isinstance(found, list | tuple):
         raise Wrong(f"Return a list of tags; you returned {found!r}.")
     found = list(found)
@@ -165,7 +199,7 @@ def _judge_tags(found: object, expected: list[str], spans: list[Span]) -> None:
     raise Wrong(told)
 
 
-def _judge_spans(found: object, expected: list[Span], tags: list[str]) -> None:
+def _same_spans(found: object, expected: list[Span], tags: list[str]) -> None:
     try:
         spans = sorted((int(start), int(end), str(label)) for start, end, label in found)
     except (TypeError, ValueError):
@@ -182,23 +216,6 @@ def _judge_spans(found: object, expected: list[Span], tags: list[str]) -> None:
     raise Wrong(told)
 
 
-def _conflicts(function: object) -> str:
-    what = "return the names that have two labels."
-    for text, spans in _CONFLICT_CASES:
-        tokens = text.split()
-        found = call(function, list(tokens), list(spans), what=what)
-        if isinstance(found, str) or not isinstance(found, list | tuple | set | frozenset | dict):
-            raise Wrong(f"Return a list of names; you returned {found!r}.")
-        names = {name if isinstance(name, str) else " ".join(name) for name in found}
-        expected = set(conflicting_labels(tokens, spans))
-        if names == expected and len(names) == len(found):
-            continue
-        shown = ", ".join(f"{' '.join(tokens[a:b])} {label}" for a, b, label in spans)
-        told = f"With the spans {shown} the answer is {sorted(expected)}; yours is {sorted(names)}."
-        raise Wrong(f"{told} {_conflict_hint(names, expected, found)}")
-    return "Exactly one name in the slide's paragraph, and none where none is."
-
-
 _CONFLICT_CASES = (
     (NEWS, NEWS_SPANS),
     ("Low met Low", [(0, 1, "PERSON"), (2, 3, "PLACE")]),
@@ -209,6 +226,14 @@ _CONFLICT_CASES = (
     ("Ada Low of Fort Low", [(0, 2, "PERSON"), (3, 5, "PLACE")]),
     ("Low Low Low Low", [(0, 1, "A"), (1, 2, "B"), (2, 3, "C"), (3, 4, "A")]),
 )
+
+
+def _name(name: object) -> str:
+    if isinstance(name, list | tuple):
+        name = " ".join(map(str, name))
+    if not isinstance(name, str):
+        raise Wrong(f"Each name should be a string; one of yours is {name!r}.")
+    return name
 
 
 def _conflict_hint(names: set[str], expected: set[str], found: object) -> str:
@@ -223,73 +248,20 @@ def _conflict_hint(names: set[str], expected: set[str], found: object) -> str:
     return "Two spans clash if one's words are the other's last words, and the labels differ."
 
 
-def _mean(mean: object, pair: object) -> str:
-    what = "return the mean of the rows, one vector."
-    generator = torch.Generator().manual_seed(5)
-    E = torch.randn(7, 3, generator=generator, dtype=torch.float64)
-    for ids in [4], [1, 5], [2, 2, 6, 0]:
-        expected = E[ids].mean(dim=0)
-        found = numbers(call(mean, E.clone(), torch.tensor(ids), what=what), expected, "Your mean")
-        slips = [
-            (E[ids].sum(dim=0), "That is the sum; divide by the number of words."),
-            (E[ids].sum(dim=0) / len(E), "Divide by the number of words in the text, not in E."),
-            (E[sorted(set(ids))].mean(dim=0), "A word that comes twice counts twice."),
-        ]
-        for slip, advice in slips:
-            if close(found, slip) and not close(slip, expected):
-                raise Wrong(advice)
-        if not close(found, expected):
-            raise Wrong(
-                "The shape is right, the numbers are not: look up each word's row, average."
-            )
-    _judge_pair(pair)
-    return "Two texts, one bag of words, one vector."
-
-
-def _judge_pair(pair: object) -> None:
-    what = "write two texts that the mean cannot tell apart."
-    started(pair, what)
-    if isinstance(pair, str) or not isinstance(pair, list | tuple) or len(pair) != 2:
+def _only_reordered(pair: Answer) -> None:
+    texts = pair.value
+    if not isinstance(texts, list | tuple) or len(texts) != 2:
         raise Wrong("Give two texts, as a pair.")
-    for text in pair:
-        started(text, what)
-    words = [text.split() if isinstance(text, str) else list(text) for text in pair]
+    texts = [pair.started(text) for text in texts]
+    words = [text.split() if isinstance(text, str) else list(text) for text in texts]
     if words[0] == words[1]:
         raise Wrong("These are the same text. Change something that matters to a reader.")
     if Counter(words[0]) != Counter(words[1]):
-        differ = sorted(
-            map(
-                str,
-                (Counter(words[0]) - Counter(words[1])) + (Counter(words[1]) - Counter(words[0])),
-            )
-        )
+        one, other = map(Counter, words)
+        differ = sorted(map(str, (one - other) + (other - one)))
         raise Wrong(
             f"Their words differ ({', '.join(differ)}), so their means do too. Only reorder."
         )
-
-
-def _reach(answer: object, function: object) -> str:
-    started(answer, "answer True or False.")
-    if str(answer) not in ("True", "False", "tensor(True)", "tensor(False)"):
-        raise Wrong(f"Answer True or False; you gave {answer!r}.")
-    what = "write my_reaches(model, X, source, target), which returns True or False."
-    for name, model, source, target, expected in _reach_cases():
-        X = torch.randn(7, 3, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
-        X[5] = 0.0  # a factor would not change this row
-        before = X.clone()
-        found = call(function, model, X, source, target, what=what)
-        if not torch.equal(X, before):
-            raise Wrong("Your function changed X itself. Work on a copy: X.clone().")
-        if str(found) not in ("True", "False", "tensor(True)", "tensor(False)"):
-            raise Wrong(f"Return True or False; you returned {found!r}.")
-        if bool(found) != expected:
-            can = "does" if expected else "cannot"
-            raise Wrong(f"In {name}, word {source} {can} reach the vector of word {target}; you "
-                        f"say {bool(found)}. {_reach_hint(name, expected)}")  # fmt: skip
-    if bool(answer):
-        raise Wrong("Your function is right, your answer is not: try it on a causal model, with a "
-                    "source after the target.")  # fmt: skip
-    return "It cannot. One change that is felt proves True; False is proved by the mask alone."
 
 
 def _reach_hint(name: str, expected: bool) -> str:
@@ -348,34 +320,7 @@ def _task() -> tuple[list[TaggedSentence], list[TaggedSentence], Callable[[list[
     return train, test, lambda tokens: table[words.encode(list(tokens))]
 
 
-def _tagger(function: object) -> str:
-    what = "return one table of probabilities a text."
-    started(function, what)
-    train, test, embed = _task()
-    gold = [spans_to_bio(s.spans, len(s.tokens)) for s in train + test]
-    texts = [list(s.tokens) for s in train + test]
-    classes = [[TAGS.index(tag) for tag in tags] for tags in gold[: len(train)]]
-    found = call(function, texts[: len(train)], classes, embed, texts, what=what)
-    if not isinstance(found, list | tuple) or len(found) != len(texts):
-        raise Wrong(f"Return a list of {len(texts)} tables, one for each new text.")
-    tables = [_judge_table(table, tokens) for table, tokens in zip(found, texts, strict=True)]
-    tags = [[TAGS[k] for k in table.argmax(dim=1).tolist()] for table in tables]
-    n = len(train)
-    score = token_scores(gold[:n], tags[:n]).f1
-    if score < 1:
-        raise Wrong(f"Token F1 on the sentences that you learned from is {score:.3f}; reach 1. "
-                    f"{_tagger_hint(tags[:n], score)}")  # fmt: skip
-    score = token_scores(gold[n:], tags[n:]).f1
-    if score < REQUIRED_F1:
-        raise Wrong(f"Token F1 is 1 on what you learned from, but {score:.3f} on new names; reach "
-                    f"{REQUIRED_F1}. Learn from the vectors, not from the words.")  # fmt: skip
-    spans = [bio_to_spans(row, stray="begin") for row in tags[n:]]
-    perfect = sum(a == s.spans for a, s in zip(spans, test, strict=True))
-    slips = f"{perfect} of {len(test)} new ones without a slip"
-    return f"Token F1 = 1 on the labelled sentences, and {slips}."
-
-
-def _judge_table(table: object, tokens: list[str]) -> Tensor:
+def _probabilities(table: object, tokens: list[str]) -> Tensor:
     values = numbers(table, torch.zeros(len(tokens), len(TAGS)), "A table of probabilities")
     if values.min() < -1e-9 or values.max() > 1 + 1e-9:
         raise Wrong(f"A probability is between 0 and 1; yours go from {values.min():.3g} to "

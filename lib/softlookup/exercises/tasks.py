@@ -8,7 +8,7 @@ from numbers import Integral, Real
 import numpy as np
 from torch import Tensor
 
-from softlookup.exercises.verdict import Verdict, Wrong, call, started, verdict
+from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.words import token_offsets
 
 FAMILIES = {
@@ -92,107 +92,24 @@ NOTES = (
 )
 
 
-def check_families(answer: object) -> Verdict:
+@exercise("give each task its family.")
+def check_families(answer: Answer) -> str:
     """Check a dictionary from ten tasks to their families.
 
     Args:
         answer: The family of each task, by the task's words.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: tasks#exercises
-
-    Example:
-        >>> check_families(...)
-        Not yet. Nothing to check so far: give each task its family.
     """
-    return verdict(lambda: _families(answer))
-
-
-def check_scores(answer: object) -> Verdict:
-    """Check precision, recall and F1 of eight verdicts.
-
-    Args:
-        answer: A dictionary with "precision", "recall" and "F1"; two digits are enough.
-
-    Returns:
-        Whether it is solved, and what to look at next.
-
-    Chapter: tasks#exercises
-
-    Example:
-        >>> check_scores(...)
-        Not yet. Nothing to check so far: fill in the three scores.
-    """
-    return verdict(lambda: _scores(answer))
-
-
-def check_pattern(answer: object) -> Verdict:
-    """Check a pattern for "make AMOUNT every PERIOD", used with ``re.search``.
-
-    Args:
-        answer: A string, or a compiled pattern.
-
-    Returns:
-        Whether it is solved, and what to look at next.
-
-    Chapter: tasks#exercises
-
-    Example:
-        >>> check_pattern(...)
-        Not yet. Nothing to check so far: write the pattern as a string.
-    """
-    return verdict(lambda: _pattern(answer))
-
-
-def check_repair(answer: object) -> Verdict:
-    """Check a repaired spam filter on twelve messages.
-
-    Args:
-        answer: The learner's function of a text; it returns True for spam, else False.
-
-    Returns:
-        Whether it is solved, and what to look at next.
-
-    Chapter: tasks#exercises
-
-    Example:
-        >>> check_repair(...)
-        Not yet. Nothing to check so far: return True or False for a message.
-    """
-    return verdict(lambda: _repair(answer))
-
-
-def check_names(answer: object) -> Verdict:
-    """Check a function that returns the token spans of all names in a text.
-
-    Args:
-        answer: The learner's function of a text; it returns pairs (start, end).
-
-    Returns:
-        Whether it is solved, and what to look at next.
-
-    Chapter: tasks#exercises
-
-    Example:
-        >>> check_names(...)
-        Not yet. Nothing to check so far: return a list of (start, end) spans.
-    """
-    return verdict(lambda: _names(answer))
-
-
-def _families(answer: object) -> str:
-    todo = "give each task its family."
-    started(answer, todo)
-    if not isinstance(answer, dict):
+    given = answer.value
+    if not isinstance(given, dict):
         raise Wrong("Answer with a dictionary from each task to its family.")
-    if all(family is ... or family is None for family in answer.values()):
-        started(None, todo)
+    if all(family is ... or family is None for family in given.values()):
+        answer.started(None)
     for task, family in FAMILIES.items():
-        if task not in answer:
+        if task not in given:
             raise Wrong(f"The task “{task}” is missing: leave the keys as they are.")
-        yours = answer[task]
+        yours = given[task]
         if yours is ... or yours is None:
             raise Wrong(f"“{task}” has no family yet.")
         words = yours.lower().split() if isinstance(yours, str) else [""]
@@ -205,14 +122,20 @@ def _families(answer: object) -> str:
     return "All ten: the output names the family."
 
 
-def _scores(answer: object) -> str:
-    todo = "fill in the three scores."
-    started(answer, todo)
-    if not isinstance(answer, dict) or set(answer) != set(SCORES):
+@exercise("fill in the three scores.")
+def check_scores(answer: Answer) -> str:
+    """Check precision, recall and F1 of eight verdicts.
+
+    Args:
+        answer: A dictionary with "precision", "recall" and "F1"; two digits are enough.
+
+    Chapter: tasks#exercises
+    """
+    given = answer.value
+    if not isinstance(given, dict) or set(given) != set(SCORES):
         raise Wrong('Answer with a dictionary that has the keys "precision", "recall" and "F1".')
-    for value in answer.values():
-        started(value, todo)
-    found = {name: _share(name, value) for name, value in answer.items()}
+    given = {name: answer.started(value) for name, value in given.items()}
+    found = {name: _share(name, value) for name, value in given.items()}
     right = {name: abs(found[name] - score) <= 0.005 for name, score in SCORES.items()}
     if all(right.values()):
         return "TP = 2, FP = 1, FN = 2; the three true negatives appear in no score."
@@ -235,22 +158,19 @@ def _scores(answer: object) -> str:
     raise Wrong(f"The {wrong} is not {found[wrong]:.4g}: {asks[wrong]}")
 
 
-def _share(name: str, value: object) -> float:
-    if isinstance(value, Tensor | np.ndarray) and math.prod(value.shape) == 1:
-        value = value.item()
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise Wrong(f"The {name} should be a number; you gave {value!r}.")
-    if not 0 <= value <= 1:
-        raise Wrong(f"The {name} is a share, from 0 to 1; you gave {float(value):.4g}.")
-    return float(value)
+@exercise("write the pattern as a string.")
+def check_pattern(answer: Answer) -> str:
+    """Check a pattern for "make AMOUNT every PERIOD", used with ``re.search``.
 
+    Args:
+        answer: A string, or a compiled pattern.
 
-def _pattern(answer: object) -> str:
-    started(answer, "write the pattern as a string.")
-    if not isinstance(answer, str | re.Pattern):
-        raise Wrong(f"The pattern should be a string; you gave {answer!r}.")
+    Chapter: tasks#exercises
+    """
+    if not isinstance(answer.value, str | re.Pattern):
+        raise Wrong(f"The pattern should be a string; you gave {answer.value!r}.")
     try:
-        pattern = re.compile(answer)
+        pattern = re.compile(answer.value)
     except re.error as error:
         raise Wrong(f"Python cannot read the pattern: {error}.") from None
     if not isinstance(pattern.pattern, str):
@@ -262,9 +182,17 @@ def _pattern(answer: object) -> str:
     return f"It finds what it should in {len(PATTERN_CASES)} texts, and nothing else."
 
 
-def _repair(function: object) -> str:
+@exercise("return True or False for a message.")
+def check_repair(answer: Answer) -> str:
+    """Check a repaired spam filter on twelve messages.
+
+    Args:
+        answer: The learner's function of a text; it returns True for spam, else False.
+
+    Chapter: tasks#exercises
+    """
     for text, spam, advice in REPAIR_CASES:
-        yours = call(function, text, what="return True or False for a message.")
+        yours = answer(text)
         if isinstance(yours, Tensor):
             yours = yours.tolist()
         if not isinstance(yours, bool | np.bool_):
@@ -276,16 +204,33 @@ def _repair(function: object) -> str:
     return "All twelve messages, and nothing but True and False."
 
 
-def _names(function: object) -> str:
+@exercise("return a list of (start, end) spans.")
+def check_names(answer: Answer) -> str:
+    """Check a function that returns the token spans of all names in a text.
+
+    Args:
+        answer: The learner's function of a text; it returns pairs (start, end).
+
+    Chapter: tasks#exercises
+    """
     rng = random.Random(1)
     words = ["Ada", "Lovelace", "Zoë", "met", "the", "in", "Rome", "O'Brien", "we"]
     joints = [" ", " ", " ", " ", ", ", ". ", "? ", "\n", "! ", "-"]
     made = ["".join(rng.choice(words) + rng.choice(joints) for _ in range(rng.randrange(2, 13)))
             for _ in range(40)]  # fmt: skip
     for text in [*NOTES, *made]:
-        found = call(function, text, what="return a list of (start, end) spans.")
-        _same_names(_pairs(found), name_spans(text), text)
+        _same_names(_pairs(answer(text)), name_spans(text), text)
     return f"All names in {len(NOTES) + len(made)} notes."
+
+
+def _share(name: str, value: object) -> float:
+    if isinstance(value, Tensor | np.ndarray) and math.prod(value.shape) == 1:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise Wrong(f"The {name} should be a number; you gave {value!r}.")
+    if not 0 <= value <= 1:
+        raise Wrong(f"The {name} is a share, from 0 to 1; you gave {float(value):.4g}.")
+    return float(value)
 
 
 def name_spans(text: str) -> list[tuple[int, int]]:

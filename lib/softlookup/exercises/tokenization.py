@@ -3,7 +3,7 @@
 from collections import Counter
 
 from softlookup.exercises.byte_pairs import check_encode, check_merge
-from softlookup.exercises.verdict import Verdict, Wrong, call, started, verdict
+from softlookup.exercises.verdict import Answer, Wrong, exercise
 
 __all__ = [
     "check_encode",
@@ -21,80 +21,18 @@ PRINTED = {"hello": _FIRST.split(), "gradient": _SECOND.split()}
 LOST = Counter({" ": 2, "'": 1, "😁": 1})
 
 
-def check_rejoin(function: object, answer: object) -> Verdict:
+@exercise(
+    "return the text that the pieces make.", "say which example is broken, and what is missing."
+)
+def check_rejoin(function: Answer, answer: Answer) -> str:
     """Check a function that glues pieces together, and what the lecture's first example lost.
 
     Args:
         function: The learner's function of (pieces).
         answer: A dictionary with "broken", the name of an example, and "missing", characters.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: tokenization#exercises
-
-    Example:
-        >>> check_rejoin(..., ...)
-        Not yet. Nothing to check so far: return the text that the pieces make.
     """
-    return verdict(lambda: _rejoin(function, answer))
-
-
-def check_fertility(answer: object) -> Verdict:
-    """Check a function of (pieces) that returns tokens per word.
-
-    Args:
-        answer: The learner's function; a piece that begins a word has "_" before it.
-
-    Returns:
-        Whether it is solved, and what to look at next.
-
-    Chapter: tokenization#exercises
-
-    Example:
-        >>> check_fertility(...)
-        Not yet. Nothing to check so far: return the number of tokens per word.
-    """
-    return verdict(lambda: _fertility(answer))
-
-
-def check_parameters(answer: object) -> Verdict:
-    """Check the parameters of three tables of words and of one table of sub-words.
-
-    Args:
-        answer: A dictionary with "three of words" and "one of sub-words", two numbers.
-
-    Returns:
-        Whether it is solved, and what to look at next.
-
-    Chapter: tokenization#exercises
-
-    Example:
-        >>> check_parameters(...)
-        Not yet. Nothing to check so far: fill in two numbers of parameters.
-    """
-    return verdict(lambda: _parameters(answer))
-
-
-def check_patches(answer: object) -> Verdict:
-    """Check how many tokens an image of 448 by 448 pixels gives, and how many numbers are in each.
-
-    Args:
-        answer: For the patch sides 14 and 28, a dictionary with "tokens" and "numbers".
-
-    Returns:
-        Whether it is solved, and what to look at next.
-
-    Chapter: tokenization#exercises
-
-    Example:
-        >>> check_patches(...)
-        Not yet. Nothing to check so far: fill in tokens and numbers for both sides.
-    """
-    return verdict(lambda: _patches(answer))
-
-
-def _rejoin(function: object, answer: object) -> str:
     cases = [
         (PRINTED["gradient"], GRADIENT),
         (PRINTED["hello"], "Hello, y’all! How are you[UNK]?"),
@@ -103,82 +41,47 @@ def _rejoin(function: object, answer: object) -> str:
         (["_a", "_", "_b", "_"], "a  b "),
     ]
     for pieces, text in cases:
-        yours = call(function, list(pieces), what="return the text that the pieces make.")
+        yours = function(pieces)
         if yours != text:
             raise Wrong(_rejoin_advice(yours, text, pieces))
-    todo = "say which example is broken, and what is missing."
-    started(answer, todo)
-    if not isinstance(answer, dict) or set(answer) != {"broken", "missing"}:
-        raise Wrong('Answer with a dictionary that has the keys "broken" and "missing".')
-    started(answer["broken"], todo)
-    if answer["broken"] != "hello":
-        raise Wrong(f'"broken" should be "hello" or "gradient"; {answer["broken"]!r} comes back '
+    given = dict(_values(answer, answer.value, ("broken", "missing"), quoted=True))
+    if given["broken"] != "hello":
+        raise Wrong(f'"broken" should be "hello" or "gradient"; {given["broken"]!r} comes back '
                     "or is no example. Compare both with the lecture's sentences.")  # fmt: skip
-    _same_missing(answer["missing"], todo)
+    _same_missing(answer, given["missing"])
     return "The gradient comes back; the greeting loses two spaces, an apostrophe and a smile."
 
 
-def _rejoin_advice(yours: object, text: str, pieces: list[str]) -> str:
-    if not isinstance(yours, str):
-        return f"Return a string; you returned a {type(yours).__name__}."
-    if yours == f" {text}":
-        return f"{pieces} gives a space at the very start: that one falls away."
-    if yours.split() == text.split():
-        return f"{pieces} is {text!r}, with all its spaces; yours is {yours!r}."
-    if yours.replace(" ", "") == text.replace(" ", ""):
-        return f"Only _ is a space, nothing else parts the pieces: {text!r}; yours is {yours!r}."
-    return f"{pieces} is {text!r}; yours is {yours!r}."
+@exercise("return the number of tokens per word.")
+def check_fertility(answer: Answer) -> str:
+    """Check a function of (pieces) that returns tokens per word.
 
+    Args:
+        answer: The learner's function; a piece that begins a word has "_" before it.
 
-def _same_missing(missing: object, todo: str) -> None:
-    started(missing, todo)
-    if isinstance(missing, dict):
-        missing = list(Counter(missing).elements())
-    if isinstance(missing, set | frozenset):
-        raise Wrong("A set cannot say how often a character is missing: give a list.")
-    if not isinstance(missing, list | tuple | str):
-        raise Wrong(f'"missing" should be a list of characters; yours is {missing!r}.')
-    for character in missing:
-        started(character, todo)
-    yours = Counter(missing)
-    if yours == LOST:
-        return
-    for character in {**yours, **LOST}:
-        n, wanted = yours[character], LOST[character]
-        if n and not wanted:
-            raise Wrong(f"{character!r} is not missing: list what the input has and the output "
-                        "lacks.")  # fmt: skip
-        if n != wanted:
-            raise Wrong(f"{character!r} is missing another number of times than {n}: count it in "
-                        "the input and in the output.")  # fmt: skip
-
-
-def _fertility(function: object) -> str:
+    Chapter: tokenization#exercises
+    """
     cases = ["_a", "_un believ able", "_to _be", "_ken nel s _are _ken nel s"]
     for pieces in [PRINTED["gradient"], *(case.split(" ") for case in cases)]:
         words = sum(piece.startswith("_") for piece in pieces)
         expected = len(pieces) / words
-        yours = call(function, list(pieces), what="return the number of tokens per word.")
-        value = _number(yours, "The fertility")
+        value = _number(answer(pieces), "The fertility")
         if not abs(value - expected) <= 1e-6:  # NaN is not close to anything
             raise Wrong(_fertility_advice(value, expected, pieces, words))
     return "14/9 = 1.556 on the lecture's sentence, and right on four others."
 
 
-def _fertility_advice(value: float, expected: float, pieces: list[str], words: int) -> str:
-    if abs(value * expected - 1) < 1e-6:
-        return "That is words per token: turn the fraction over."
-    if abs(value - expected) < 0.051:
-        return f"Do not round: {len(pieces)}/{words} is {expected:.6f}, yours is {value:.6f}."
-    if value == len(pieces):
-        return f"{value:.0f} is the number of tokens; divide it by the number of words."
-    return f"{pieces} are {len(pieces)} tokens and {words} words; yours is {value:.4g}."
+@exercise("fill in two numbers of parameters.")
+def check_parameters(answer: Answer) -> str:
+    """Check the parameters of three tables of words and of one table of sub-words.
 
+    Args:
+        answer: A dictionary with "three of words" and "one of sub-words", two numbers.
 
-def _parameters(answer: object) -> str:
+    Chapter: tokenization#exercises
+    """
     keys = ("three of words", "one of sub-words")
-    todo = "fill in two numbers of parameters."
-    words, subwords = (_number(value, key) for key, value in _values(answer, keys, todo))
+    words, subwords = (_number(value, key) for key, value in _values(answer, answer.value, keys))
     known = {
         512_000_000: "That is one table of words; there are three.",
         3_000_000: "These are the rows. Each holds 512 numbers.",
@@ -197,10 +100,17 @@ def _parameters(answer: object) -> str:
     return "1,536,000,000 against 18,944,000: 81 times as many."
 
 
-def _patches(answer: object) -> str:
-    todo = "fill in tokens and numbers for both sides."
-    for side, parts in _values(answer, (14, 28), todo):
-        pair = _values(parts, ("tokens", "numbers"), todo)
+@exercise("fill in tokens and numbers for both sides.")
+def check_patches(answer: Answer) -> str:
+    """Check how many tokens an image of 448 by 448 pixels gives, and how many numbers are in each.
+
+    Args:
+        answer: For the patch sides 14 and 28, a dictionary with "tokens" and "numbers".
+
+    Chapter: tokenization#exercises
+    """
+    for side, parts in _values(answer, answer.value, (14, 28)):
+        pair = _values(answer, parts, ("tokens", "numbers"))
         tokens, numbers = (_number(value, key) for key, value in pair)
         across = 448 // side
         known = {
@@ -221,14 +131,54 @@ def _patches(answer: object) -> str:
     return "1024 tokens of 588 numbers; with twice the side 256 of 2352: the pixels stay as many."
 
 
-def _values(answer: object, keys: tuple, todo: str) -> list[tuple]:
-    """The values of a dictionary with exactly these keys."""
-    started(answer, todo)
-    if not isinstance(answer, dict) or set(answer) != set(keys):
-        raise Wrong(f"Answer with a dictionary that has the keys {', '.join(map(repr, keys))}.")
-    for key in keys:
-        started(answer[key], todo)
-    return [(key, answer[key]) for key in keys]
+def _rejoin_advice(yours: object, text: str, pieces: list[str]) -> str:
+    if not isinstance(yours, str):
+        return f"Return a string; you returned a {type(yours).__name__}."
+    if yours == f" {text}":
+        return f"{pieces} gives a space at the very start: that one falls away."
+    if yours.split() == text.split():
+        return f"{pieces} is {text!r}, with all its spaces; yours is {yours!r}."
+    if yours.replace(" ", "") == text.replace(" ", ""):
+        return f"Only _ is a space, nothing else parts the pieces: {text!r}; yours is {yours!r}."
+    return f"{pieces} is {text!r}; yours is {yours!r}."
+
+
+def _same_missing(answer: Answer, missing: object) -> None:
+    if isinstance(missing, dict):
+        missing = list(Counter(missing).elements())
+    if isinstance(missing, set | frozenset):
+        raise Wrong("A set cannot say how often a character is missing: give a list.")
+    if not isinstance(missing, list | tuple | str):
+        raise Wrong(f'"missing" should be a list of characters; yours is {missing!r}.')
+    yours = Counter(answer.started(character) for character in missing)
+    if yours == LOST:
+        return
+    for character in {**yours, **LOST}:
+        n, wanted = yours[character], LOST[character]
+        if n and not wanted:
+            raise Wrong(f"{character!r} is not missing: list what the input has and the output "
+                        "lacks.")  # fmt: skip
+        if n != wanted:
+            raise Wrong(f"{character!r} is missing another number of times than {n}: count it in "
+                        "the input and in the output.")  # fmt: skip
+
+
+def _fertility_advice(value: float, expected: float, pieces: list[str], words: int) -> str:
+    if abs(value * expected - 1) < 1e-6:
+        return "That is words per token: turn the fraction over."
+    if abs(value - expected) < 0.051:
+        return f"Do not round: {len(pieces)}/{words} is {expected:.6f}, yours is {value:.6f}."
+    if value == len(pieces):
+        return f"{value:.0f} is the number of tokens; divide it by the number of words."
+    return f"{pieces} are {len(pieces)} tokens and {words} words; yours is {value:.4g}."
+
+
+def _values(answer: Answer, part: object, keys: tuple, *, quoted: bool = False) -> list[tuple]:
+    """The values of a dictionary, the answer or a part of it, with exactly these keys."""
+    if not isinstance(part, dict) or set(part) != set(keys):
+        named = " and ".join(f'"{key}"' for key in keys) if quoted else ", ".join(map(repr, keys))
+        raise Wrong(f"Answer with a dictionary that has the keys {named}.")
+    return [(key, answer.started(part[key])) for key in keys]
 
 
 def _number(value: object, what: object) -> float:

@@ -7,41 +7,66 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from softlookup.exercises.verdict import (
-    Verdict,
-    Wrong,
-    call,
-    numbers,
-    one_number,
-    started,
-    verdict,
-)
+from softlookup.exercises.compare import advised, integers, numbers, one_number
+from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.models import Transformer, TransformerConfig
 from softlookup.models.encoder_decoder import parameter_counts
 from softlookup.translation import corpus_bleu
 
 _VOCAB = 37_000
+BIASES_OR_NORMS = (
+    "30,720 are missing: the biases of all feed-forward layers or, as chance will have it, the "
+    "gains and shifts of all norms. Which did you leave out?"
+)
+NORM_OR_BIASES = (
+    "6,144 are missing: the third norm of all decoder blocks or, as chance will have it, the "
+    "outer bias (512) of all feed-forward layers. Which did you leave out?"
+)
 
 
-def check_base_count(count: object) -> Verdict:
+@exercise("count the parameters of the base model.")
+def check_base_count(count: Answer) -> str:
     """Check how many parameters the base model has with 37,000 shared tokens.
 
     Args:
         count: The learner's number, exact.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: transformer#exercises
-
-    Example:
-        >>> check_base_count(...)
-        Not yet. Nothing to check so far: count the parameters of the base model.
     """
-    return verdict(lambda: _base_count(count))
+    config = TransformerConfig.base(_VOCAB)
+    right, core = parameter_counts(config).total, parameter_counts(config).core
+    d, d_ff, table = 512, 2048, _VOCAB * 512
+    mistakes = [
+        (core, "That is the core, without any embedding."),
+        (core + 2 * table, "Source, target and output are one matrix: count it once, not twice."),
+        (core + 3 * table, "Source, target and output are one matrix: count it once, not 3 times."),
+        (right + 18 * 4 * d, "The projections of attention have no biases here."),
+        (right + 2 * 2 * d, "Behind the last post-norm block there is no further norm."),
+        (right + 18 * 4 * d + 2 * 2 * d, "That is PyTorch's core: it has biases and final norms."),
+        (right - 12 * (d_ff + d), BIASES_OR_NORMS),
+        (right - 30 * d, "A LayerNorm has a gain and a shift: 1,024 numbers, not 512."),
+        (right - 6 * 2 * d, NORM_OR_BIASES),
+        (right - 12 * d_ff, "A feed-forward layer has two biases: one of 2,048, and one of 512."),
+        (table + core // 6, "That is one block of each kind. There are six."),
+        (right - 6 * 4 * d * d, "A decoder block has two attentions: one reads the encoder."),
+        (right - 6 * (4 * d * d + 2 * d), "A decoder block reads the encoder: one more sub-layer."),
+        (right - 18 * d * d, "An attention has four matrices: queries, keys, values, and output."),
+        (65_000_000, "That is what the paper prints. Count."),
+    ]
+    found = one_number(count.value, "The count")
+    if found != right:
+        aside = (
+            f"{found:,.0f} is not right. Start with one attention: four matrices of 512 times 512."
+        )
+        raise Wrong(advised(found, mistakes, aside, rel_tol=0))
+    return "63,045,632: the core has 44,101,632, the shared table 18,944,000."
 
 
-def check_vocabularies(base: object, big: object) -> Verdict:
+@exercise(
+    "give the smallest and the largest vocabulary for base.",
+    "give the smallest and the largest vocabulary for big.",
+)
+def check_vocabularies(base: Answer, big: Answer) -> str:
     """Check which vocabularies would make the printed sizes true, 65 and 213 million.
 
     Args:
@@ -49,128 +74,101 @@ def check_vocabularies(base: object, big: object) -> Verdict:
             millions, 65.
         big: The same for the big model and 213.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: transformer#exercises
-
-    Example:
-        >>> check_vocabularies(..., ...)
-        Not yet. Nothing to check so far: give the smallest and the largest vocabulary for base.
     """
-    return verdict(lambda: _vocabularies(base, big))
-
-
-def check_pytorch_count(function: object) -> Verdict:
-    """Check a function of (d_model, d_ff, n_layers): the parameters of ``nn.Transformer``.
-
-    Args:
-        function: The learner's function; as many blocks read as write.
-
-    Returns:
-        Whether it is solved, and what to look at next.
-
-    Chapter: transformer#exercises
-
-    Example:
-        >>> check_pytorch_count(...)
-        Not yet. Nothing to check so far: return the number of parameters.
-    """
-    return verdict(lambda: _pytorch_count(function))
-
-
-def check_changed(function: object) -> Verdict:
-    """Check a function of (model, source, length, target, j): which scores source token j moves.
-
-    Args:
-        function: The learner's function. ``source`` holds the ids of one text, (1, n_k), of which
-            the first ``length`` are tokens and the others filler; ``target`` those of another,
-            (1, n_q). It returns the places of the target whose scores change when another token
-            stands at place j of the source.
-
-    Returns:
-        Whether it is solved, and what to look at next.
-
-    Chapter: transformer#exercises
-
-    Example:
-        >>> check_changed(...)
-        Not yet. Nothing to check so far: return a list of places of the target.
-    """
-    return verdict(lambda: _changed(function))
-
-
-def check_bleu(function: object) -> Verdict:
-    """Check a function of (hypotheses, references): BLEU of a corpus, from 0 to 100.
-
-    Args:
-        function: The learner's function. Both arguments are lists of texts, a text is a list of
-            words, and each has one reference. Nothing is smoothed.
-
-    Returns:
-        Whether it is solved, and what to look at next.
-
-    Chapter: transformer#exercises
-
-    Example:
-        >>> check_bleu(...)
-        Not yet. Nothing to check so far: return one score for the whole corpus.
-    """
-    return verdict(lambda: _bleu(function))
-
-
-def _base_count(count: object) -> str:
-    started(count, "count the parameters of the base model.")
-    config = TransformerConfig.base(_VOCAB)
-    right, core = parameter_counts(config).total, parameter_counts(config).core
-    d, d_ff, table = 512, 2048, _VOCAB * 512
-    slips = {
-        core: "That is the core, without any embedding.",
-        core + 2 * table: "Source, target and output are one matrix: count it once, not twice.",
-        core + 3 * table: "Source, target and output are one matrix: count it once, not 3 times.",
-        right + 18 * 4 * d: "The projections of attention have no biases here.",
-        right + 2 * 2 * d: "Behind the last post-norm block there is no further norm.",
-        right + 18 * 4 * d + 2 * 2 * d: "That is PyTorch's core: it has biases and final norms.",
-        right - 12 * (d_ff + d): "30,720 are missing: the biases of all feed-forward layers or, as "
-        "chance will have it, the gains and shifts of all norms. Which did you leave out?",
-        right - 30 * d: "A LayerNorm has a gain and a shift: 1,024 numbers, not 512.",
-        right - 6 * 2 * d: "6,144 are missing: the third norm of all decoder blocks or, as chance "
-        "will have it, the outer bias (512) of all feed-forward layers. Which did you leave out?",
-        right - 12 * d_ff: "A feed-forward layer has two biases: one of 2,048, and one of 512.",
-        table + core // 6: "That is one block of each kind. There are six.",
-        right - 6 * 4 * d * d: "A decoder block has two attentions: one reads the encoder.",
-        right - 6 * (4 * d * d + 2 * d): "A decoder block reads the encoder: one more sub-layer.",
-        right - 18 * d * d: "An attention has four matrices: queries, keys, values, and output.",
-        65_000_000: "That is what the paper prints. Count.",
-    }
-    found = one_number(count, "The count")
-    if found != right:
-        raise Wrong(slips.get(found, f"{found:,.0f} is not right. Start with one attention: four "
-                                     "matrices of 512 times 512."))  # fmt: skip
-    return "63,045,632: the core has 44,101,632, the shared table 18,944,000."
-
-
-def _vocabularies(base: object, big: object) -> str:
     for name, answer, make, printed in (
         ("base", base, TransformerConfig.base, 65),
         ("big", big, TransformerConfig.big, 213),
     ):
-        what = f"give the smallest and the largest vocabulary for {name}."
-        started(answer, what)
-        found = numbers(answer, torch.zeros(2), f"The two vocabularies for {name}").tolist()
+        found = numbers(answer.value, torch.zeros(2), f"The two vocabularies for {name}").tolist()
         if not all(value.is_integer() for value in found):  # infinity is no integer, either
             raise Wrong(f"For {name}: tokens are whole numbers. Which way must you round?")
-        _judge_vocabularies(name, found, make(_VOCAB), printed)
+        _same_vocabularies(name, found, make(_VOCAB), printed)
     return "39,841 to 41,793 for base, 35,368 to 36,344 for big: no number is in both."
 
 
-def _judge_vocabularies(
+@exercise("return the number of parameters.")
+def check_pytorch_count(answer: Answer) -> str:
+    """Check a function of (d_model, d_ff, n_layers): the parameters of ``nn.Transformer``.
+
+    Args:
+        answer: The learner's function; as many blocks read as write.
+
+    Chapter: transformer#exercises
+    """
+    for d, d_ff, n_layers in ((512, 2048, 6), (64, 48, 1), (64, 48, 3), (32, 128, 2)):
+        with torch.device("meta"):
+            peer = nn.Transformer(d, 8, n_layers, n_layers, d_ff, batch_first=True)
+        right = sum(p.numel() for p in peer.parameters())
+        found = one_number(answer(d, d_ff, n_layers), "The count")
+        biases, norms = 3 * n_layers * 4 * d, 2 * 2 * d
+        mistakes = [
+            (biases + norms,
+             "PyTorch's attention has four biases, and each stack ends with a norm."),
+            (biases, "PyTorch's projections of attention have biases: four of d_model."),
+            (norms, "PyTorch puts one more LayerNorm behind each of the two stacks."),
+            (norms // 2, "Both stacks end with a LayerNorm, not one of them."),
+        ]  # fmt: skip
+        if found != right:
+            asked = f"nn.Transformer({d}, 8, {n_layers}, {n_layers}, {d_ff})"
+            gap = f"{abs(found - right):,.0f} too {'many' if found > right else 'few'}"
+            plain = f"it has {right:,} parameters, you count {found:,.0f}, {gap}."
+            raise Wrong(f"{asked}: {advised(right - found, mistakes, plain, rel_tol=0)}")
+    return "44,140,544 for the base size: 36,864 biases and 2,048 of final norms above our core."
+
+
+@exercise("return a list of places of the target.")
+def check_changed(answer: Answer) -> str:
+    """Check a function of (model, source, length, target, j): which scores source token j moves.
+
+    Args:
+        answer: The learner's function. ``source`` holds the ids of one text, (1, n_k), of which
+            the first ``length`` are tokens and the others filler; ``target`` those of another,
+            (1, n_q). It returns the places of the target whose scores change when another token
+            stands at place j of the source.
+
+    Chapter: transformer#exercises
+    """
+    generator = torch.Generator().manual_seed(15)
+    for model in _models():
+        for length, n_q, j in ((5, 4, 0), (5, 4, 4), (3, 6, 4), (3, 6, 1), (1, 1, 0)):
+            source = torch.randint(11, (1, 5), generator=generator)
+            target = torch.randint(11, (1, n_q), generator=generator)
+            right = _moved(model, source, length, target, j)
+            found = _places(answer(model, source, length, target, j))
+            _same_places(found, right, n_q, length, j)
+    return "One token of the source moves every score; filler moves none. Nothing is masked here."
+
+
+@exercise("return one score for the whole corpus.")
+def check_bleu(answer: Answer) -> str:
+    """Check a function of (hypotheses, references): BLEU of a corpus, from 0 to 100.
+
+    Args:
+        answer: The learner's function. Both arguments are lists of texts, a text is a list of
+            words, and each has one reference. Nothing is smoothed.
+
+    Chapter: transformer#exercises
+    """
+    for corpus in _CORPORA:
+        written, wanted = ([text.split() for text in side] for side in zip(*corpus, strict=True))
+        right = corpus_bleu(*zip(*corpus, strict=True), smoothing="none", tokenized=True).score
+        found = one_number(answer(written, wanted), "The score")
+        if not math.isclose(found, right, rel_tol=1e-6, abs_tol=1e-6):
+            shown = "; ".join(f"“{h}” for “{r}”" for h, r in corpus)
+            mistakes = _bleu_slips(written, wanted)
+            aside = f"BLEU is {right:.2f}, you have {found:.2f}."
+            raise Wrong(f"{shown}: {advised(found, mistakes, aside, abs_tol=1e-6)}")
+    return "Clipped counts of the whole corpus, a geometric mean, and a price for what is short."
+
+
+def _same_vocabularies(
     name: str, found: list[float], config: TransformerConfig, millions: int
 ) -> None:
     right = _fitting(config, millions - 0.5, millions + 0.5)
     if found == right:
         return
-    slips = [
+    mistakes = [
         (right[::-1], "The smaller one comes first."),
         (_fitting(config, millions, millions + 1), "Rounded, not cut off: 64.6 is printed as 65."),
         (_fitting(replace(config, tie="none"), millions - 0.5, millions + 0.5),
@@ -178,8 +176,8 @@ def _judge_vocabularies(
         (_fitting(replace(config, attention_bias=True), millions - 0.5, millions + 0.5),
          "The projections of attention have no biases here."),
     ]  # fmt: skip
-    for slip, advice in slips:
-        if found == slip:
+    for mistaken, advice in mistakes:
+        if found == mistaken:
             raise Wrong(f"For {name}: {advice}")
     for value, end, wanted in zip(found, ("smallest", "largest"), right, strict=True):
         if value != wanted:
@@ -201,44 +199,7 @@ def _fitting(config: TransformerConfig, low: float, high: float) -> list[float]:
             float(math.ceil((high * 1e6 - core) / row) - 1)]  # fmt: skip
 
 
-def _pytorch_count(function: object) -> str:
-    for d, d_ff, n_layers in ((512, 2048, 6), (64, 48, 1), (64, 48, 3), (32, 128, 2)):
-        with torch.device("meta"):
-            peer = nn.Transformer(d, 8, n_layers, n_layers, d_ff, batch_first=True)
-        right = sum(p.numel() for p in peer.parameters())
-        what = "return the number of parameters."
-        found = one_number(call(function, d, d_ff, n_layers, what=what), "The count")
-        biases, norms = 3 * n_layers * 4 * d, 2 * 2 * d
-        slips = {
-            right - biases - norms: "PyTorch's attention has four biases, and each stack ends with "
-            "a norm.",
-            right - biases: "PyTorch's projections of attention have biases: four of d_model.",
-            right - norms: "PyTorch puts one more LayerNorm behind each of the two stacks.",
-            right - norms // 2: "Both stacks end with a LayerNorm, not one of them.",
-        }
-        if found != right:
-            asked = f"nn.Transformer({d}, 8, {n_layers}, {n_layers}, {d_ff})"
-            gap = f"{abs(found - right):,.0f} too {'many' if found > right else 'few'}"
-            plain = f"it has {right:,} parameters, you count {found:,.0f}, {gap}."
-            raise Wrong(f"{asked}: {slips.get(found, plain)}")
-    return "44,140,544 for the base size: 36,864 biases and 2,048 of final norms above our core."
-
-
-def _changed(function: object) -> str:
-    generator = torch.Generator().manual_seed(15)
-    for model in _models():
-        for length, n_q, j in ((5, 4, 0), (5, 4, 4), (3, 6, 4), (3, 6, 1), (1, 1, 0)):
-            source = torch.randint(11, (1, 5), generator=generator)
-            target = torch.randint(11, (1, n_q), generator=generator)
-            given = model, source.clone(), length, target.clone(), j
-            what = "return a list of places of the target."
-            found = _places(call(function, *given, what=what))
-            right = _moved(model, source, length, target, j)
-            _judge_places(found, right, n_q, length, j)
-    return "One token of the source moves every score; filler moves none. Nothing is masked here."
-
-
-def _judge_places(found: set[int], right: set[int], n_q: int, length: int, j: int) -> None:
+def _same_places(found: set[int], right: set[int], n_q: int, length: int, j: int) -> None:
     if found == right:
         return
     asked = f"With {length} source tokens, {n_q} target tokens and j = {j}"
@@ -255,12 +216,7 @@ def _judge_places(found: set[int], right: set[int], n_q: int, length: int, j: in
 
 
 def _places(answer: object) -> set[int]:
-    try:
-        if isinstance(answer, Tensor):
-            answer = answer.tolist()
-        return {int(place) for place in answer}
-    except (TypeError, ValueError):
-        raise Wrong(f"Return a list of places, like [0, 1]; you returned {answer!r}.") from None
+    return set(integers(answer, f"Return a list of places, like [0, 1]; you returned {answer!r}."))
 
 
 def _moved(model: Transformer, source: Tensor, length: int, target: Tensor, j: int) -> set[int]:
@@ -293,23 +249,6 @@ _CORPORA = (
     [("a b c d e", "a b c d e f g h"), ("a b c d e f g h", "a b c d e")],
     [("a b c", "a b c")],
 )
-
-
-def _bleu(function: object) -> str:
-    for corpus in _CORPORA:
-        written, wanted = ([text.split() for text in side] for side in zip(*corpus, strict=True))
-        right = corpus_bleu(*zip(*corpus, strict=True), smoothing="none", tokenized=True).score
-        given = [list(text) for text in written], [list(text) for text in wanted]
-        found = one_number(call(function, *given, what="return one score for the whole corpus."),
-                           "The score")  # fmt: skip
-        if math.isclose(found, right, rel_tol=1e-6, abs_tol=1e-6):
-            continue
-        shown = "; ".join(f"“{h}” for “{r}”" for h, r in corpus)
-        for slip, advice in _bleu_slips(written, wanted):
-            if math.isclose(found, slip, rel_tol=1e-6, abs_tol=1e-6):
-                raise Wrong(f"{shown}: {advice}")
-        raise Wrong(f"{shown}: BLEU is {right:.2f}, you have {found:.2f}.")
-    return "Clipped counts of the whole corpus, a geometric mean, and a price for what is short."
 
 
 def _bleu_slips(written: list[list[str]], wanted: list[list[str]]) -> list[tuple[float, str]]:

@@ -1,6 +1,12 @@
-"""What a check says to the learner, and how it asks."""
+"""What a check says to the learner, and what is alike in all checks.
 
+A check is a function of the learner's answers. It returns praise, or raises ``Wrong`` with what to
+look at next; ``exercise`` makes a ``Verdict`` of either.
+"""
+
+import functools
 import html
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -43,86 +49,137 @@ def verdict(check: Callable[[], str]) -> Verdict:
         return Verdict(False, str(wrong))
 
 
-def started(answer: object, what: str) -> None:
-    """Say that there is nothing to check yet, if ``answer`` is None or ``...``."""
-    if answer is None or answer is ...:
-        raise Wrong(f"Nothing to check so far: {what}")
-
-
-def call(function: object, *arguments: object, what: str) -> object:
-    """Call the learner's function; tell what went wrong in it, rather than raise.
+class Answer:
+    """What the learner gave, a value or a function; it may still be blank.
 
     Args:
-        function: What the learner wrote.
-        arguments: What to call it with.
-        what: What it should do, told if it is still blank.
-
-    Raises:
-        Wrong: It is blank, is no function, or raised an error.
+        given: What the learner gave.
+        todo: What to do, told while the answer is blank.
     """
-    started(function, what)
-    if not callable(function):
-        raise Wrong(f"The check wants the function itself; it got {function!r}.")
-    try:
-        answer = function(*arguments)
-    except NotImplementedError:
-        answer = None
-    except Exception as error:  # whatever the learner's code raises is told, not raised
-        complaint = f"Your code stopped with {type(error).__name__}: {error}"
-        raise Wrong(complaint + _given(arguments)) from error
-    started(answer, what)
-    return answer
+
+    def __init__(self, given: object, todo: str) -> None:
+        self.given, self.todo = given, todo
+
+    @property
+    def value(self) -> object:
+        """What the learner gave; advice to start if it is blank."""
+        return self.started(self.given)
+
+    def started(self, part: object) -> object:
+        """The same for a part of the answer, or for what the learner's function returned."""
+        if part is None or part is ...:
+            raise Wrong(f"Nothing to check so far: {self.todo}")
+        return part
+
+    def __call__(self, *arguments: object, kept: str = "") -> object:
+        """Call the learner's function on copies; tell what went wrong in it, rather than raise.
+
+        Args:
+            arguments: What to call it with. Tensors and lists are copied first.
+            kept: What to say if the function changed a tensor that it was given.
+
+        Returns:
+            What the function returned, which is not blank.
+
+        Raises:
+            Wrong: It is blank, is no function, raised an error, or changed what it should keep.
+        """
+        if not callable(self.value):
+            raise Wrong(f"The check wants the function itself; it got {self.given!r}.")
+        copies = [_copied(argument) for argument in arguments]
+        try:
+            found = self.given(*copies)
+        except NotImplementedError:
+            found = None
+        except Exception as error:  # whatever the learner's code raises is told, not raised
+            complaint = f"Your code stopped with {type(error).__name__}: {error}"
+            raise Wrong(complaint + _shown(arguments)) from error
+        pairs = zip(arguments, copies, strict=True)
+        if kept and not all(torch.equal(a, b) for a, b in pairs if isinstance(a, Tensor)):
+            raise Wrong(kept)
+        return self.started(found)
+
+    def several(self, n: int, complaint: str, *arguments: object, kept: str = "") -> list[object]:
+        """Call the learner's function, which should return several things.
+
+        Args:
+            n: How many.
+            complaint: What to say if it returns anything else.
+            arguments: What to call it with.
+            kept: As in a plain call.
+
+        Returns:
+            The things, none of them blank.
+
+        Raises:
+            Wrong: As for a plain call, or it returned another number of things.
+        """
+        found = self(*arguments, kept=kept)
+        if not isinstance(found, tuple | list) or len(found) != n:
+            raise Wrong(complaint)
+        return [self.started(part) for part in found]
 
 
-def numbers(answer: object, expected: Tensor, what: str) -> Tensor:
-    """The learner's numbers as a float64 tensor of the expected shape.
+def exercise(*todos: str) -> Callable[[Callable[..., str]], Callable[..., Verdict]]:
+    """Make a check of a function of answers that returns praise or raises ``Wrong``.
 
     Args:
-        answer: A tensor, an array, a list or a number.
-        expected: A tensor of the right shape.
-        what: What the numbers are, "the weights".
+        todos: For each answer, what to do, told while it is blank.
 
-    Raises:
-        Wrong: They are no numbers, have another shape, or hold NaN.
+    Returns:
+        A decorator. The check takes what the learner gave and returns a ``Verdict``.
+
+    Example:
+        >>> @exercise("give a number.")
+        ... def check_even(number):
+        ...     '''Check that a number is even.'''
+        ...     if number.value % 2:
+        ...         raise Wrong("Half of it is no whole number.")
+        ...     return "Two halves."
+        >>> check_even(...), check_even(3), check_even(4)
+        (Not yet. Nothing to check so far: give a number.,
+         Not yet. Half of it is no whole number.,
+         Right. Two halves.)
     """
-    try:
-        values = torch.as_tensor(answer, dtype=torch.float64).detach()
-    except (TypeError, ValueError, RuntimeError):
-        shown = type(answer).__name__
-        raise Wrong(f"{what} should be numbers; you returned a {shown}.") from None
-    if values.shape != expected.shape:
-        want, got = tuple(expected.shape), tuple(values.shape)
-        raise Wrong(f"{what} should have shape {want}; yours has {got}.")
-    if values.isnan().any():
-        raise Wrong(f"{what} holds NaN, not a number: look for 0/0, or for inf − inf.")
-    return values
+
+    def decorate(check: Callable[..., str]) -> Callable[..., Verdict]:
+        signature = inspect.signature(check)
+
+        @functools.wraps(check)
+        def checked(*given: object, **named: object) -> Verdict:
+            values = signature.bind(*given, **named).arguments.values()
+            answers = map(Answer, values, todos)
+            return verdict(lambda: check(*answers))
+
+        blank = f"{check.__name__}({', '.join(['...'] * len(todos))})"
+        checked.__doc__ = _DOCSTRING.format(inspect.cleandoc(check.__doc__), blank, todos[0])
+        checked.__signature__ = signature.replace(
+            parameters=[p.replace(annotation=object) for p in signature.parameters.values()],
+            return_annotation=Verdict,
+        )
+        return checked
+
+    return decorate
 
 
-def one_number(answer: object, what: str) -> float:
-    """The learner's number, given as such or as the only element of something.
+_DOCSTRING = """{}
 
-    Args:
-        answer: A number, or a tensor, array or list that holds one.
-        what: What the number is, "The gap".
+Returns:
+    Whether it is solved, and what to look at next.
 
-    Raises:
-        Wrong: It is no number, or more than one, or NaN.
-    """
-    try:
-        values = torch.as_tensor(answer, dtype=torch.float64).reshape(-1)
-    except (TypeError, ValueError, RuntimeError):
-        raise Wrong(f"{what} should be one number; you gave {answer!r}.") from None
-    return numbers(values, torch.zeros(1), what).item()
+Example:
+    >>> {}
+    Not yet. Nothing to check so far: {}
+"""
 
 
-def close(answer: Tensor, expected: Tensor, tolerance: float = 1e-6) -> bool:
-    """Whether two tensors agree element by element, to a tolerance fit for float32 work."""
-    return torch.allclose(
-        answer.double(), expected.double(), rtol=tolerance, atol=tolerance, equal_nan=False
-    )
+def _copied(argument: object) -> object:
+    if isinstance(argument, Tensor):
+        return argument.clone()
+    return [_copied(part) for part in argument] if isinstance(argument, list) else argument
 
 
-def _given(arguments: tuple) -> str:
+def _shown(arguments: tuple) -> str:
     """What the learner's code was called with, where that is short enough to help."""
     shown = [f"a tensor {tuple(a.shape)}" if isinstance(a, Tensor) else repr(a) for a in arguments]
     text = ", ".join(shown)

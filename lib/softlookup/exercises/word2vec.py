@@ -6,7 +6,8 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from softlookup.exercises.verdict import Verdict, Wrong, call, close, numbers, verdict
+from softlookup.exercises.compare import Mistakes, close, compare
+from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.ops import softmax
 from softlookup.words.word2vec import analogy_accuracy, noise_distribution
 
@@ -16,79 +17,105 @@ SLIDE_TABLE = ((17.0, 24, 1), (23, 5, 7), (4, 6, 13), (10, 12, 19), (11, 18, 25)
 f64 = torch.float64
 
 
-def check_pairs(answer: object) -> Verdict:
+@exercise("return the list of pairs (centre, context).")
+def check_pairs(answer: Answer) -> str:
     """Check a function of (tokens, k) that lists all pairs (centre, context).
 
     Args:
         answer: The learner's function; the order of the pairs is free.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: word2vec#exercises
-
-    Example:
-        >>> check_pairs(...)
-        Not yet. Nothing to check so far: return the list of pairs (centre, context).
     """
-    return verdict(lambda: _pairs(answer))
+    for tokens, window in [
+        (EIGHT, 2),
+        (EIGHT, 1),
+        (ROSE, 3),
+        (EIGHT[:3], 5),
+        (["hill"], 2),
+        ([], 1),
+    ]:
+        _same_pairs(answer(tokens, window), tokens, window)
+    return "Eight words have 26 pairs at k = 2; and at every edge you stopped in time."
 
 
-def check_column(answer: object) -> Verdict:
+@exercise("return the vector of word i.")
+def check_column(answer: Answer) -> str:
     """Check a function of (U, i) that returns the vector of word i from a table U of e x M.
 
     Args:
         answer: The learner's function.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: word2vec#exercises
-
-    Example:
-        >>> check_column(...)
-        Not yet. Nothing to check so far: return the vector of word i.
     """
-    return verdict(lambda: _column(answer))
+    generator = torch.Generator().manual_seed(4)
+    tables = [torch.tensor(SLIDE_TABLE, dtype=f64).T.contiguous()]
+    tables += [
+        torch.randn(e, m, generator=generator, dtype=f64) for e, m in ((3, 3), (2, 7), (5, 4))
+    ]
+    for U, i in zip(tables, (3, 1, 5, 2), strict=True):
+        size = f"Word {i} of a table of {U.shape[0]} × {U.shape[1]}"
+        mistakes = [(U[:, i - 1], f"{size}: you took the column before. We count from 0.")]
+        if i < len(U):
+            row = f"{size}: you took row {i}. Here every word has a column."
+            mistakes.insert(0, (U[i], row))
+
+        def otherwise(found: Tensor, right: Tensor, size: str = size) -> str:
+            return f"{size}: its first number is {right[0]:.4g}; yours is {found[0]:.4g}."
+
+        vector = _flat(answer(U, i))
+        compare(vector, U[:, i], f"{size}: the vector", mistakes, otherwise)
+    return "The fourth column: [10, 12, 19]. Row 3 does not exist in a table of 3 × 5."
 
 
-def check_noise(answer: object) -> Verdict:
+@exercise("return one probability per word.")
+def check_noise(answer: Answer) -> str:
     """Check a function of (counts, power) that returns the noise distribution.
 
     Args:
         answer: The learner's function.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: word2vec#exercises
-
-    Example:
-        >>> check_noise(...)
-        Not yet. Nothing to check so far: return one probability per word.
     """
-    return verdict(lambda: _noise(answer))
+    cases = [([1.0, 16.0, 81.0], 0.75), ([4.0, 9.0, 25.0, 1.0], 0.5), ([7.0, 2.0], 0.0)]
+    for counts, power in cases:
+        counts = torch.tensor(counts, dtype=f64)
+        expected = noise_distribution(counts, power)
+        case = f"For counts {counts.int().tolist()} and power {power}"
+        shares, powers = counts / counts.sum(), counts**power
+        mistakes = [
+            (powers, f"{case} yours sum to {powers.sum():.4g}: divide by the sum."),
+            (shares**power, f"{case} yours sum to {(shares**power).sum():.4g}: the power comes "
+             "first, then divide by the sum."),
+            (shares, f"{case} you left the power out: those are the plain shares."),
+            (softmax(powers),
+             f"{case} you took a softmax: divide by the sum, with no exponentials."),
+        ]  # fmt: skip
+
+        def otherwise(found: Tensor, right: Tensor, case: str = case) -> str:
+            return f"{case} the first probability is {right[0]:.4f}; yours is {found[0]:.4f}."
+
+        compare(answer(counts, power), expected, "The noise", mistakes, otherwise)
+    return "It sums to 1: (1, 16, 81) became (1, 8, 27) thirty-sixths."
 
 
-def check_accuracies(answer: object) -> Verdict:
+@exercise("return the two accuracies.")
+def check_accuracies(answer: Answer) -> str:
     """Check a function of (table, questions): analogy accuracy without, and with, the inputs.
 
     Args:
         answer: The learner's function; it returns two shares, inputs excluded first.
 
-    Returns:
-        Whether it is solved, and what to look at next.
-
     Chapter: word2vec#exercises
-
-    Example:
-        >>> check_accuracies(...)
-        Not yet. Nothing to check so far: return the two accuracies.
     """
-    return verdict(lambda: _accuracies(answer))
-
-
-# Pairs
+    generator = torch.Generator().manual_seed(11)
+    for n, d, noise in (5, 5, 0.1), (7, 3, 0.3):
+        table, questions = _planted(n, d, noise, generator)
+        both = [analogy_accuracy(table, questions, exclude_inputs=e) for e in (True, False)]
+        expected = torch.tensor(both, dtype=f64)
+        mistakes = _share_mistakes(table, questions, expected)
+        found = answer(table, questions)
+        compare(found, expected, "The two accuracies", mistakes, _wrong_share)
+    return f"{both[0]:.2f} with the inputs excluded, {both[1]:.2f} with them allowed."
 
 
 def _all_pairs(tokens: list[str], left: int, right: int) -> Counter:
@@ -98,22 +125,6 @@ def _all_pairs(tokens: list[str], left: int, right: int) -> Counter:
         for j in range(max(0, t - left), min(len(tokens), t + right + 1))
         if j != t
     )
-
-
-def _pairs(function: object) -> str:
-    for tokens, window in [
-        (EIGHT, 2),
-        (EIGHT, 1),
-        (ROSE, 3),
-        (EIGHT[:3], 5),
-        (["hill"], 2),
-        ([], 1),
-    ]:
-        found = call(
-            function, list(tokens), window, what="return the list of pairs (centre, context)."
-        )
-        _same_pairs(found, tokens, window)
-    return "Eight words have 26 pairs at k = 2; and at every edge you stopped in time."
 
 
 def _same_pairs(found: object, tokens: list[str], k: int) -> None:
@@ -163,94 +174,32 @@ def _pair(item: object) -> tuple[str, str]:
     return tuple(item)
 
 
-# One column
+def _flat(found: object) -> object:
+    try:
+        return torch.as_tensor(found, dtype=f64).flatten()
+    except (TypeError, ValueError, RuntimeError):
+        return found
 
 
-def _column(function: object) -> str:
-    generator = torch.Generator().manual_seed(4)
-    tables = [torch.tensor(SLIDE_TABLE, dtype=f64).T.contiguous()]
-    tables += [
-        torch.randn(e, m, generator=generator, dtype=f64) for e, m in ((3, 3), (2, 7), (5, 4))
-    ]
-    for U, i in zip(tables, (3, 1, 5, 2), strict=True):
-        found = call(function, U.clone(), i, what="return the vector of word i.")
-        size = f"Word {i} of a table of {U.shape[0]} × {U.shape[1]}"
-        try:
-            flat = torch.as_tensor(found, dtype=f64).flatten()
-        except (TypeError, ValueError, RuntimeError):
-            flat = found
-        vector = numbers(flat, U[:, i], f"{size}: the vector")
-        if close(vector, U[:, i]):
-            continue
-        if i < len(U) and len(U[i]) == len(vector) and close(vector, U[i]):
-            raise Wrong(f"{size}: you took row {i}. Here every word has a column.")
-        if close(vector, U[:, i - 1]):
-            raise Wrong(f"{size}: you took the column before. We count from 0.")
-        raise Wrong(f"{size}: its first number is {U[0, i]:.4g}; yours is {vector[0]:.4g}.")
-    return "The fourth column: [10, 12, 19]. Row 3 does not exist in a table of 3 × 5."
+def _share_mistakes(table: Tensor, questions: Tensor, right: Tensor) -> Mistakes:
+    return [
+        (right.flip(0), "Both are right, in the other order: inputs excluded first."),
+        (right * len(questions),
+         "Those are numbers of right answers; return shares of the questions."),
+        (100 * right, "Those are per cent; return shares from 0 to 1."),
+        (_shares(table, questions[:, [1, 0, 2, 3]]),
+         "You computed a − b + c. To get from a to b, add b − a: b − a + c."),
+        (_shares(table, questions, unit=False),
+         "Bring all vectors to length 1 first: yours are as long as they came."),
+        (_shares(table, questions, excluded=slice(2, 3)),
+         "With the inputs excluded, a and b may not be the answer either, not only c."),
+    ]  # fmt: skip
 
 
-# Noise
-
-
-def _noise(function: object) -> str:
-    cases = [([1.0, 16.0, 81.0], 0.75), ([4.0, 9.0, 25.0, 1.0], 0.5), ([7.0, 2.0], 0.0)]
-    for counts, power in cases:
-        counts = torch.tensor(counts, dtype=f64)
-        expected = noise_distribution(counts, power)
-        found = call(function, counts.clone(), power, what="return one probability per word.")
-        yours = numbers(found, expected, "The noise")
-        case = f"For counts {counts.int().tolist()} and power {power}"
-        if close(yours, expected):
-            continue
-        if close(yours, counts**power):
-            raise Wrong(f"{case} yours sum to {yours.sum():.4g}: divide by the sum.")
-        if close(yours, (counts / counts.sum()) ** power):
-            raise Wrong(f"{case} yours sum to {yours.sum():.4g}: the power comes first, then "
-                        "divide by the sum.")  # fmt: skip
-        if close(yours, counts / counts.sum()):
-            raise Wrong(f"{case} you left the power out: those are the plain shares.")
-        if close(yours, softmax(counts**power)):
-            raise Wrong(f"{case} you took a softmax: divide by the sum, with no exponentials.")
-        raise Wrong(f"{case} the first probability is {expected[0]:.4f}; yours is {yours[0]:.4f}.")
-    return "It sums to 1: (1, 16, 81) became (1, 8, 27) thirty-sixths."
-
-
-# Analogies
-
-
-def _accuracies(function: object) -> str:
-    generator = torch.Generator().manual_seed(11)
-    for n, d, noise in (5, 5, 0.1), (7, 3, 0.3):
-        table, questions = _planted(n, d, noise, generator)
-        both = [analogy_accuracy(table, questions, exclude_inputs=e) for e in (True, False)]
-        found = call(function, table.clone(), questions.clone(), what="return the two accuracies.")
-        expected = torch.tensor(both, dtype=f64)
-        _same_shares(numbers(found, expected, "The two accuracies"), expected, table, questions)
-    return f"{both[0]:.2f} with the inputs excluded, {both[1]:.2f} with them allowed."
-
-
-def _same_shares(yours: Tensor, expected: Tensor, table: Tensor, questions: Tensor) -> None:
-    if close(yours, expected):
-        return
-    known = {
-        "Both are right, in the other order: inputs excluded first.": expected.flip(0),
-        "Those are numbers of right answers; return shares of the questions.":
-            expected * len(questions),
-        "Those are per cent; return shares from 0 to 1.": 100 * expected,
-        "You computed a − b + c. To get from a to b, add b − a: b − a + c.":
-            _shares(table, questions[:, [1, 0, 2, 3]]),
-        "Bring all vectors to length 1 first: yours are as long as they came.":
-            _shares(table, questions, unit=False),
-        "With the inputs excluded, a and b may not be the answer either, not only c.":
-            _shares(table, questions, excluded=slice(2, 3)),
-    }  # fmt: skip
-    for advice, shares in known.items():
-        if close(yours, shares):
-            raise Wrong(advice)
-    k = 1 if close(yours[0], expected[0]) else 0
-    raise Wrong(f"With the three inputs {('excluded', 'allowed')[k]} the accuracy is "
-                f"{expected[k]:.3f}; yours is {yours[k]:.3f}. Nearest by cosine?")  # fmt: skip
+def _wrong_share(yours: Tensor, right: Tensor) -> str:
+    k = 1 if close(yours[0], right[0]) else 0
+    case = f"With the three inputs {('excluded', 'allowed')[k]} the accuracy is"
+    return f"{case} {right[k]:.3f}; yours is {yours[k]:.3f}. Nearest by cosine?"
 
 
 def _shares(

@@ -1,12 +1,12 @@
 """Backpropagation through time, derived and written by hand (Werbos 1990)."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_float
+from softlookup.checks import Ids, checked
 from softlookup.layers.recurrence import rnn_step
 from softlookup.ops import cross_entropy, softmax
 
@@ -30,6 +30,7 @@ class Gradients(NamedTuple):
     W_hy: Tensor
 
 
+@checked(not_empty="n")
 def hidden_gradients(
     direct: Float[Tensor, "n d_hidden"],
     slopes: Float[Tensor, "n d_hidden"],
@@ -60,21 +61,16 @@ def hidden_gradients(
         >>> hidden_gradients(direct, slopes, torch.tensor([[0.5]])).flatten()
         tensor([0.2500, 0.5000, 1.0000])
     """
-    require_float(direct=direct, slopes=slopes, W_hh=W_hh)
-    is_matrix = direct.ndim == 2 and len(direct) > 0 and direct.shape == slopes.shape
-    rule = "direct and slopes must be matrices of one shape (n, d_hidden), with at least one step"
-    require(is_matrix, rule, direct=direct, slopes=slopes)
-    rule = "W_hh must have shape (d_hidden, d_hidden)"
-    require(tuple(W_hh.shape) == (direct.shape[-1],) * 2, rule, W_hh=W_hh, direct=direct)
     deltas = [direct[-1]]
     for t in reversed(range(len(direct) - 1)):
         deltas.append(direct[t] + W_hh.mT @ (slopes[t + 1] * deltas[-1]))
     return torch.stack(deltas[::-1])
 
 
+@checked(not_empty="n classes")
 def bptt(
     x: Float[Tensor, "n d_in"],
-    targets: Int[Tensor, "n"],
+    targets: Annotated[Int[Tensor, "n"], Ids("classes")],
     hidden: Float[Tensor, "d_hidden"],
     W_xh: Float[Tensor, "d_hidden d_in"],
     W_hh: Float[Tensor, "d_hidden d_hidden"],
@@ -115,7 +111,6 @@ def bptt(
     """
     states = _states(x, hidden, W_xh, W_hh, b)
     before, after = states[:-1], states[1:]
-    _require_output(after, W_hy)
     scores = after @ W_hy.mT
     loss = len(x) * cross_entropy(scores, targets)  # the sum over steps, not the mean
     to_scores = softmax(scores)
@@ -136,17 +131,7 @@ def bptt(
 
 def _states(x: Tensor, hidden: Tensor, W_xh: Tensor, W_hh: Tensor, b: Tensor) -> Tensor:
     """All states from $h_0$ on: one row more than there are steps."""
-    rule = "x must be a matrix with one row per step, at least one, and hidden a vector"
-    require(x.ndim == 2 and len(x) > 0 and hidden.ndim == 1, rule, x=x, hidden=hidden)
     states = [hidden]
     for row in x:
         states.append(rnn_step(row, states[-1], W_xh, W_hh, b))
     return torch.stack(states)
-
-
-def _require_output(states: Tensor, W_hy: Tensor) -> None:
-    require_float(W_hy=W_hy)
-    rule = "W_hy must have one row of length d_hidden for each class"
-    require(W_hy.ndim == 2 and W_hy.shape[1] == states.shape[1], rule, W_hy=W_hy, states=states)
-    rule = f"W_hy must have the dtype {states.dtype} of the states"
-    require(W_hy.dtype == states.dtype, rule, dtype=W_hy.dtype)

@@ -1,13 +1,13 @@
 """A mixture of experts: many feed-forward layers, of which each token uses a few."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_dtype, require_float, require_int
-from softlookup.layers.feed_forward import FeedForward, GatedFeedForward
+from softlookup.checks import Ids, Size, checked, require
+from softlookup.layers.feed_forward import Activation, FeedForward, GatedFeedForward
 from softlookup.ops import softmax
 
 
@@ -25,7 +25,8 @@ class Routing(NamedTuple):
     weights: Float[Tensor, "*batch k"]
 
 
-def route(scores: Float[Tensor, "*batch n_experts"], k: int) -> Routing:
+@checked
+def route(scores: Float[Tensor, "*batch n_experts"], k: Size) -> Routing:
     """Choose the ``k`` experts with the highest scores, and share out their weights by softmax.
 
     Args:
@@ -47,15 +48,16 @@ def route(scores: Float[Tensor, "*batch n_experts"], k: int) -> Routing:
         >>> route(torch.tensor([[0.0, 5.0, 5.0]]), 2).weights
         tensor([[0.5000, 0.5000]])
     """
-    require_float(scores=scores)
-    require_int(1, k=k)
-    fits = scores.ndim > 0 and k <= scores.shape[-1]
-    require(fits, "k must be at most the number of experts", k=k, scores=scores)
+    rule = "k must be at most the number of experts"
+    require(k <= scores.shape[-1], rule, k=k, scores=scores)
     chosen = scores.topk(k, dim=-1)
     return Routing(chosen.indices, softmax(chosen.values))
 
 
-def expert_load(experts: Int[Tensor, "*batch k"], n_experts: int) -> Float[Tensor, "n_experts"]:
+@checked
+def expert_load(
+    experts: Annotated[Int[Tensor, "*batch k"], Ids("n_experts")], n_experts: Size
+) -> Float[Tensor, "n_experts"]:
     """Which share of all assignments each expert got.
 
     Args:
@@ -75,16 +77,12 @@ def expert_load(experts: Int[Tensor, "*batch k"], n_experts: int) -> Float[Tenso
         >>> expert_load(torch.tensor([[0, 2], [0, 1]]), 4)
         tensor([0.5000, 0.2500, 0.2500, 0.0000])
     """
-    require_int(1, n_experts=n_experts)
-    whole = not (experts.is_floating_point() or experts.is_complex() or experts.dtype == torch.bool)
-    require(whole and experts.numel() > 0, "experts must be integers, not empty", experts=experts)
-    in_range = bool(((experts >= 0) & (experts < n_experts)).all())
-    rule = "an expert's number must be from 0 to n_experts - 1"
-    require(in_range, rule, n_experts=n_experts, largest=int(experts.max()))
+    require(experts.numel() > 0, "experts must not be empty", experts=experts)
     return _visits(experts, n_experts) / experts.numel()
 
 
-def balance_loss(scores: Float[Tensor, "*batch n_experts"], k: int) -> Float[Tensor, ""]:
+@checked
+def balance_loss(scores: Float[Tensor, "*batch n_experts"], k: Size) -> Float[Tensor, ""]:
     r"""A price on favourites: $N \sum_e f_e P_e$, from the load and the mean probability.
 
     The load $f_e$ is a count and has no slope; what learns is $P_e$, the mean over the tokens of
@@ -115,6 +113,7 @@ def balance_loss(scores: Float[Tensor, "*batch n_experts"], k: int) -> Float[Ten
     return n_experts * load @ mean_probability
 
 
+@checked
 class MixtureOfExperts(nn.Module):
     r"""Many feed-forward layers and a router: $\sum_{e \in \text{top } k} g_e\, \mathrm{FFN}_e(x)$.
 
@@ -146,26 +145,27 @@ class MixtureOfExperts(nn.Module):
 
     def __init__(
         self,
-        d_model: int,
-        d_ff: int,
+        d_model: Size,
+        d_ff: Size,
         *,
-        n_experts: int,
-        k: int,
-        activation: str = "relu",
+        n_experts: Size,
+        k: Size,
+        activation: Activation = "relu",
         gated: bool = False,
         bias: bool = True,
     ) -> None:
         super().__init__()
-        require_int(1, d_model=d_model, n_experts=n_experts, k=k)
         require(k <= n_experts, "k must be at most n_experts", k=k, n_experts=n_experts)
         kind = GatedFeedForward if gated else FeedForward
         layers = [kind(d_model, d_ff, activation=activation, bias=bias) for _ in range(n_experts)]
-        self.k = k
+        self.d_model, self.k = d_model, k
         self.router = nn.Linear(d_model, n_experts, bias=False)
         self.experts = nn.ModuleList(layers)
         self.scores = nn.Identity()  # probe: the router's scores
 
-    def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+    def forward(
+        self, x: Float[Tensor, "*batch {self.d_model}"]
+    ) -> Float[Tensor, "*batch {self.d_model}"]:
         """Send each token through its experts, and add up what comes back.
 
         Args:
@@ -177,7 +177,6 @@ class MixtureOfExperts(nn.Module):
         Raises:
             ValueError: The width or the dtype does not fit.
         """
-        _check_rows(x, self.router)
         rows = x.reshape(-1, x.shape[-1])
         experts, weights = route(self.scores(self.router(rows)), self.k)
         out = torch.zeros_like(rows)
@@ -190,9 +189,3 @@ class MixtureOfExperts(nn.Module):
 
 def _visits(experts: Tensor, n_experts: int) -> Tensor:
     return torch.bincount(experts.flatten(), minlength=n_experts)
-
-
-def _check_rows(x: Tensor, layer: nn.Linear) -> None:
-    rule = f"x must have rows of length {layer.in_features}"
-    require(x.ndim >= 1 and x.shape[-1] == layer.in_features, rule, x=x)
-    require_dtype(layer.weight.dtype, x=x)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_choice, require_dtype, require_int
+from softlookup.checks import Rate, Size, checked
 
 Activation = Literal["relu", "relu2", "gelu", "gelu_tanh", "silu", "sigmoid", "identity"]
 
@@ -24,6 +24,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+@checked
 class FeedForward(nn.Module):
     r"""Widen, bend, narrow, each token alone: $f(xW_1 + b_1)\,W_2 + b_2$.
 
@@ -57,22 +58,23 @@ class FeedForward(nn.Module):
 
     def __init__(
         self,
-        d_model: int,
-        d_ff: int,
+        d_model: Size,
+        d_ff: Size,
         *,
-        activation: str = "relu",
+        activation: Activation = "relu",
         bias: bool = True,
-        dropout: float = 0.0,
+        dropout: Rate = 0.0,
     ) -> None:
         super().__init__()
-        _check_options(d_model, d_ff, activation, dropout)
-        self.activation = activation
+        self.d_model, self.activation = d_model, activation
         self.W_1 = nn.Linear(d_model, d_ff, bias=bias)
         self.W_2 = nn.Linear(d_ff, d_model, bias=bias)
         self.activations = nn.Identity()  # probe: the activations before dropout
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+    def forward(
+        self, x: Float[Tensor, "*batch {self.d_model}"]
+    ) -> Float[Tensor, "*batch {self.d_model}"]:
         """The same function of every row.
 
         Args:
@@ -84,11 +86,11 @@ class FeedForward(nn.Module):
         Raises:
             ValueError: The width or the dtype does not fit.
         """
-        _check_rows(x, self.W_1)
         activations = self.activations(ACTIVATIONS[self.activation](self.W_1(x)))
         return self.W_2(self.dropout(activations))
 
 
+@checked
 class GatedFeedForward(nn.Module):
     r"""A feed-forward layer whose width in between has a gate: $(f(xW_g) \odot xW_1)\,W_2$.
 
@@ -118,23 +120,24 @@ class GatedFeedForward(nn.Module):
 
     def __init__(
         self,
-        d_model: int,
-        d_ff: int,
+        d_model: Size,
+        d_ff: Size,
         *,
-        activation: str = "silu",
+        activation: Activation = "silu",
         bias: bool = False,
-        dropout: float = 0.0,
+        dropout: Rate = 0.0,
     ) -> None:
         super().__init__()
-        _check_options(d_model, d_ff, activation, dropout)
-        self.activation = activation
+        self.d_model, self.activation = d_model, activation
         self.W_gate = nn.Linear(d_model, d_ff, bias=bias)
         self.W_1 = nn.Linear(d_model, d_ff, bias=bias)
         self.W_2 = nn.Linear(d_ff, d_model, bias=bias)
         self.activations = nn.Identity()  # probe: gate times content, before dropout
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+    def forward(
+        self, x: Float[Tensor, "*batch {self.d_model}"]
+    ) -> Float[Tensor, "*batch {self.d_model}"]:
         """The same function of every row.
 
         Args:
@@ -146,18 +149,5 @@ class GatedFeedForward(nn.Module):
         Raises:
             ValueError: The width or the dtype does not fit.
         """
-        _check_rows(x, self.W_1)
         gate = ACTIVATIONS[self.activation](self.W_gate(x))
         return self.W_2(self.dropout(self.activations(gate * self.W_1(x))))
-
-
-def _check_options(d_model: int, d_ff: int, activation: str, dropout: float) -> None:
-    require_int(1, d_model=d_model, d_ff=d_ff)
-    require_choice(tuple(ACTIVATIONS), activation=activation)
-    require(0 <= dropout < 1, "dropout must be at least 0 and less than 1", dropout=dropout)
-
-
-def _check_rows(x: Tensor, layer: nn.Linear) -> None:
-    rule = f"x must have rows of length {layer.in_features}"
-    require(x.ndim >= 1 and x.shape[-1] == layer.in_features, rule, x=x)
-    require_dtype(layer.weight.dtype, x=x)

@@ -4,14 +4,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_float, require_int
+from softlookup.checks import Positive, Size, checked
 
 
+@checked(not_empty="d_model")
 def layer_norm(
     x: Float[Tensor, "*batch d_model"],
     weight: Float[Tensor, "d_model"] | None = None,
     bias: Float[Tensor, "d_model"] | None = None,
-    eps: float = 1e-5,
+    eps: Positive = 1e-5,
 ) -> Float[Tensor, "*batch d_model"]:
     r"""Give each row mean 0, variance 1: $\gamma \odot (x - \mu)/\sqrt{\sigma^2 + \epsilon} + b$.
 
@@ -40,7 +41,6 @@ def layer_norm(
         tensor([[-1.3416, -0.4472,  0.4472,  1.3416],
                 [ 0.0000,  0.0000,  0.0000,  0.0000]])
     """
-    _check_rows(x, eps, weight=weight, bias=bias)
     rows = _precise(x)
     rows = rows - rows[..., :1]  # equal numbers become exactly 0; their mean might be rounded
     centred = rows - rows.mean(dim=-1, keepdim=True)
@@ -49,10 +49,11 @@ def layer_norm(
     return (out if bias is None else out + bias).to(x.dtype)
 
 
+@checked(not_empty="d_model")
 def rms_norm(
     x: Float[Tensor, "*batch d_model"],
     weight: Float[Tensor, "d_model"] | None = None,
-    eps: float = 1e-5,
+    eps: Positive = 1e-5,
 ) -> Float[Tensor, "*batch d_model"]:
     r"""Give each row a mean square of 1: $\gamma \odot x / \sqrt{\overline{x^2} + \epsilon}$.
 
@@ -77,12 +78,12 @@ def rms_norm(
         tensor([[0.2000, 1.4000],
                 [1.0000, 1.0000]])
     """
-    _check_rows(x, eps, weight=weight)
     rows = _precise(x)
     mean_square = rows.square().mean(dim=-1, keepdim=True)
     return _scaled(rows * torch.rsqrt(mean_square + eps), weight).to(x.dtype)
 
 
+@checked
 class LayerNorm(nn.Module):
     """``layer_norm`` with a gain and a shift that are trained: $2 d_{model}$ parameters.
 
@@ -104,15 +105,15 @@ class LayerNorm(nn.Module):
         8
     """
 
-    def __init__(self, d_model: int, *, eps: float = 1e-5, bias: bool = True) -> None:
+    def __init__(self, d_model: Size, *, eps: Positive = 1e-5, bias: bool = True) -> None:
         super().__init__()
-        require_int(1, d_model=d_model)
-        _require_eps(eps)
-        self.eps = eps
+        self.d_model, self.eps = d_model, eps
         self.weight = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model)) if bias else None
 
-    def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+    def forward(
+        self, x: Float[Tensor, "*batch {self.d_model}"]
+    ) -> Float[Tensor, "*batch {self.d_model}"]:
         """Normalise each row, then stretch and shift each column.
 
         Args:
@@ -127,6 +128,7 @@ class LayerNorm(nn.Module):
         return layer_norm(x, self.weight, self.bias, self.eps)
 
 
+@checked
 class RMSNorm(nn.Module):
     """``rms_norm`` with a gain that is trained: $d_{model}$ parameters.
 
@@ -145,14 +147,14 @@ class RMSNorm(nn.Module):
         (tensor([0.2000, 1.4000], grad_fn=<MulBackward0>), 2)
     """
 
-    def __init__(self, d_model: int, *, eps: float = 1e-5) -> None:
+    def __init__(self, d_model: Size, *, eps: Positive = 1e-5) -> None:
         super().__init__()
-        require_int(1, d_model=d_model)
-        _require_eps(eps)
-        self.eps = eps
+        self.d_model, self.eps = d_model, eps
         self.weight = nn.Parameter(torch.ones(d_model))
 
-    def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+    def forward(
+        self, x: Float[Tensor, "*batch {self.d_model}"]
+    ) -> Float[Tensor, "*batch {self.d_model}"]:
         """Divide each row by its root mean square, then stretch each column.
 
         Args:
@@ -174,20 +176,3 @@ def _precise(x: Tensor) -> Tensor:
 
 def _scaled(rows: Tensor, weight: Tensor | None) -> Tensor:
     return rows if weight is None else rows * weight
-
-
-def _require_eps(eps: float) -> None:
-    require(0 < eps < float("inf"), "eps must be positive and finite", eps=eps)
-
-
-def _check_rows(x: Tensor, eps: float, **columns: Tensor | None) -> None:
-    require_float(x=x)
-    has_columns = x.ndim >= 1 and x.shape[-1] >= 1
-    require(has_columns, "x must have rows of at least one number", x=x)
-    _require_eps(eps)
-    for name, values in columns.items():
-        if values is not None:
-            rule = f"{name} must have one number for each column of x"
-            require(values.shape == x.shape[-1:], rule, **{name: values}, x=x)
-            rule = f"{name} and x must have the same dtype"
-            require(values.dtype == x.dtype, rule, **{name: values.dtype}, x=x.dtype)

@@ -6,13 +6,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_float, require_int
+from softlookup.checks import Size, checked, require, require_dtype
 from softlookup.masks import padding_mask
 
 State = Tensor | tuple[Tensor, Tensor]
 """What a cell hands on: the hidden state, or for an LSTM the pair of hidden state and memory."""
 
 
+@checked
 def rnn_step(
     x: Float[Tensor, "*batch d_in"],
     hidden: Float[Tensor, "*batch d_hidden"],
@@ -43,27 +44,17 @@ def rnn_step(
         >>> rnn_step(x, hidden, torch.eye(2), torch.eye(2), b)
         tensor([ 0.9051, -0.4621])
     """
-    given = {"x": x, "hidden": hidden, "W_xh": W_xh, "W_hh": W_hh, "b": b}
-    require_float(**given)
-    dtypes = {name: tensor.dtype for name, tensor in given.items()}
-    require(len(set(dtypes.values())) == 1, "all must have the same dtype", **dtypes)
-    _require_vectors(x, hidden)
-    d_in, d_hidden = x.shape[-1], hidden.shape[-1]
-    wanted = [(d_hidden, d_in), (d_hidden, d_hidden), (d_hidden,)]
-    fits = [tuple(W_xh.shape), tuple(W_hh.shape), tuple(b.shape)] == wanted
-    rule = "W_xh, W_hh, b must have shapes (d_hidden, d_in), (d_hidden, d_hidden), (d_hidden,)"
-    require(fits, rule, W_xh=W_xh, W_hh=W_hh, b=b, d_hidden=d_hidden, d_in=d_in)
     return torch.tanh(hidden @ W_hh.mT + x @ W_xh.mT + b)
 
 
+@checked
 class _Cell(nn.Module):
     """What all cells share: two linear maps with as many rows per unit as there are gates."""
 
     n_maps = 1
 
-    def __init__(self, d_in: int, d_hidden: int) -> None:
+    def __init__(self, d_in: Size, d_hidden: Size) -> None:
         super().__init__()
-        require_int(1, d_in=d_in, d_hidden=d_hidden)
         self.d_in, self.d_hidden = d_in, d_hidden
         self.W_xh = nn.Linear(d_in, self.n_maps * d_hidden)
         self.W_hh = nn.Linear(d_hidden, self.n_maps * d_hidden)
@@ -72,7 +63,7 @@ class _Cell(nn.Module):
         for square in self.W_hh.weight.detach().split(d_hidden):
             nn.init.orthogonal_(square)
 
-    def forward(self, x: Float[Tensor, "*batch d_in"], state: State | None = None) -> State:
+    def forward(self, x: Float[Tensor, "*batch {self.d_in}"], state: State | None = None) -> State:
         r"""One step: from the input $x_t$ and the state before it to the state after it.
 
         Args:
@@ -85,10 +76,9 @@ class _Cell(nn.Module):
         Raises:
             ValueError: The shapes or the dtypes do not fit.
         """
-        state = self._checked(x, state)
-        return self.step(self.W_xh(x), state)
+        return self.step(self.W_xh(x), self.state_before(x, state))
 
-    def zero_state(self, x: Float[Tensor, "*batch d_in"]) -> State:
+    def zero_state(self, x: Float[Tensor, "*batch {self.d_in}"]) -> State:
         """The state before the first step: zeros, one row for each row of ``x``."""
         return x.new_zeros(*x.shape[:-1], self.d_hidden)
 
@@ -100,12 +90,19 @@ class _Cell(nn.Module):
         """
         raise NotImplementedError
 
-    def _checked(self, x: Tensor, state: State | None) -> State:
-        require_float(x=x)
-        rule = f"x must have rows of length d_in = {self.d_in}"
-        require(x.ndim >= 1 and x.shape[-1] == self.d_in, rule, x=x)
-        dtype = self.W_hh.weight.dtype
-        require(x.dtype == dtype, f"x must have the cell's dtype {dtype}", dtype=x.dtype)
+    def state_before(self, x: Float[Tensor, "*batch {self.d_in}"], state: State | None) -> State:
+        """The state that a step begins with.
+
+        Args:
+            x: One row per text.
+            state: What the caller has; None for zeros.
+
+        Returns:
+            That state, or zeros.
+
+        Raises:
+            ValueError: ``state`` has not the form, the shapes or the dtype of this cell's states.
+        """
         if state is None:
             return self.zero_state(x)
         self._require_state(state, (*x.shape[:-1], self.d_hidden))
@@ -125,6 +122,7 @@ class _Cell(nn.Module):
             require(part.dtype == dtype, rule, **{name: part.dtype})
 
 
+@checked
 class RNNCell(_Cell):
     r"""The simple recurrent cell: $h_t = \tanh(W_{hh} h_{t-1} + W_{xh} x_t + b)$.
 
@@ -152,6 +150,7 @@ class RNNCell(_Cell):
         return torch.tanh(projected + self.W_hh(state))
 
 
+@checked
 class GRUCell(_Cell):
     r"""The gated recurrent unit, whose update gate $z$ can keep the old state as it is.
 
@@ -178,7 +177,7 @@ class GRUCell(_Cell):
 
     n_maps = 3
 
-    def __init__(self, d_in: int, d_hidden: int) -> None:
+    def __init__(self, d_in: Size, d_hidden: Size) -> None:
         super().__init__(d_in, d_hidden)
         self.reset_gate, self.update_gate = nn.Identity(), nn.Identity()  # probes
 
@@ -193,6 +192,7 @@ class GRUCell(_Cell):
         return candidate + update * (state - candidate)
 
 
+@checked
 class LSTMCell(_Cell):
     r"""Long short-term memory: a memory $c$ that is added to, and gates that guard it.
 
@@ -220,11 +220,11 @@ class LSTMCell(_Cell):
 
     n_maps = 4
 
-    def __init__(self, d_in: int, d_hidden: int) -> None:
+    def __init__(self, d_in: Size, d_hidden: Size) -> None:
         super().__init__(d_in, d_hidden)
         self.input_gate, self.forget_gate, self.output_gate = (nn.Identity() for _ in range(3))
 
-    def zero_state(self, x: Float[Tensor, "*batch d_in"]) -> State:
+    def zero_state(self, x: Float[Tensor, "*batch {self.d_in}"]) -> State:
         """The state before the first step: zeros, for the hidden state and for the memory."""
         zeros = super().zero_state(x)
         return zeros, zeros
@@ -243,9 +243,10 @@ class LSTMCell(_Cell):
         self._require_rows(shape, hidden=state[0], memory=state[1])
 
 
+@checked(not_empty="n")
 def unroll(
     cell: RNNCell | GRUCell | LSTMCell,
-    x: Float[Tensor, "*batch n d_in"],
+    x: Float[Tensor, "*batch n {cell.d_in}"],
     state: State | None = None,
     lengths: Int[Tensor, "batch"] | Sequence[int] | None = None,
     *,
@@ -279,8 +280,8 @@ def unroll(
         >>> bool(last[1].equal(hidden[1, 3])), bool(hidden[1, 4:].eq(0).all())
         (True, True)
     """
-    require(x.ndim >= 2 and x.shape[-2] > 0, "x must have at least one step", x=x)
-    state = cell._checked(x[..., 0, :], state)
+    require_dtype(cell.W_hh.weight.dtype, x=x)
+    state = cell.state_before(x[..., 0, :], state)
     if lengths is None:
         is_real = None
     else:
@@ -309,9 +310,3 @@ def _where(keep: Tensor, first: State, second: State) -> State:
     if isinstance(first, Tensor):
         return torch.where(keep, first, second)
     return tuple(torch.where(keep, a, b) for a, b in zip(first, second, strict=True))
-
-
-def _require_vectors(x: Tensor, hidden: Tensor) -> None:
-    rule = "x and hidden must be vectors with the same leading axes"
-    fits = x.ndim >= 1 and hidden.ndim >= 1 and x.shape[:-1] == hidden.shape[:-1]
-    require(fits, rule, x=x, hidden=hidden)

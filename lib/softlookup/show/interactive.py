@@ -10,6 +10,7 @@ from importlib.resources import files
 
 from softlookup.show.figure import check_texts, figure_html
 
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _IMPORT = re.compile(r"^import\b[^;]*;\n", re.MULTILINE)
 
 
@@ -74,7 +75,11 @@ class Interactive:
         # Colab prefers the HTML, and a page built from this run has no kernel to answer.
         static = "google.colab" in sys.modules or os.environ.get("SOFTLOOKUP_STATIC")
         widget = None if static else self.live()
-        return bundle if widget is None else {**widget._repr_mimebundle_(), **bundle}
+        if widget is not None:
+            # Written out, as ipywidgets 7 has no method that would return it.
+            view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+            bundle[WIDGET_VIEW] = view
+        return bundle
 
 
 def code_of(script: str) -> str:

@@ -6,6 +6,7 @@ Read in this order:
 - ``groups`` and ``muon``: which parameters are updated how
 - ``loop``: the training loop
 - ``checkpoints``: saved, and resumed to the same numbers
+- ``recipe``: optimisers and rates for a small GPT, put together
 - ``distributed``: one training on many processes
 - ``tiers``: sizes that fit the machine at hand
 """
@@ -24,6 +25,7 @@ from softlookup.training.gradients import accumulate, clip_gradients
 from softlookup.training.groups import decay_groups, matrices_and_rest
 from softlookup.training.loop import train_model
 from softlookup.training.muon import EXACT, QUICK, Muon, orthogonalize
+from softlookup.training.recipe import recipe_optimizers, recipe_rate
 from softlookup.training.schedules import inverse_sqrt, warmup_cosine, warmup_stable_decay
 from softlookup.training.tiers import TIER_VARIABLE, TIERS, Tier, choose_tier
 
@@ -46,6 +48,8 @@ __all__ = [
     "matrices_and_rest",
     "orthogonalize",
     "random_batches",
+    "recipe_optimizers",
+    "recipe_rate",
     "resume",
     "save_checkpoint",
     "share_of",

@@ -1,17 +1,21 @@
 """No softmax: linear attention, whose memory of all keys is one small matrix."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.attention.efficient._inputs import check_inputs, check_one_key_each
-from softlookup.checks import require, require_choice, require_float, require_int
+from softlookup.attention.lookup import attend, shares
+from softlookup.checks import Size, checked, require
+from softlookup.masks import causal_mask
 
 FeatureMap = Callable[[Tensor], Tensor]
+r"""$\phi$: rows of numbers to as many rows of features; no two rows' product may be negative."""
 
 
+@checked
 def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     r"""A feature map with positive features: $\phi(x) = x + 1$ above 0, and $e^x$ below.
 
@@ -32,19 +36,19 @@ def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         >>> elu_plus_one(torch.tensor([-1.0, 0.0, 2.0]))
         tensor([0.3679, 1.0000, 3.0000])
     """
-    require_float(x=x)
     return torch.where(x > 0, x + 1, torch.exp(x.clamp(max=0.0)))
 
 
+@checked(not_empty="d_k")
 def linear_attention(
     query: Float[Tensor, "*batch n_q d_k"],
     key: Float[Tensor, "*batch n_k d_k"],
     value: Float[Tensor, "*batch n_k d_v"],
     *,
     causal: bool = False,
-    form: str = "chunked",
+    form: Literal["quadratic", "chunked", "recurrent"] = "chunked",
     feature_map: FeatureMap = elu_plus_one,
-    chunk: int = 64,
+    chunk: Size = 64,
 ) -> Float[Tensor, "*batch n_q d_v"]:
     r"""Attention whose weights are products of features: $a_{ij} \sim \phi(q_i) \cdot \phi(k_j)$.
 
@@ -78,17 +82,16 @@ def linear_attention(
         >>> linear_attention(torch.zeros(1, 4), torch.zeros(2, 4), values)
         tensor([[2., 2.]])
     """
-    check_inputs(query, key, value)
-    require_choice(("quadratic", "chunked", "recurrent"), form=form)
-    require_int(1, chunk=chunk)
-    if causal:
-        check_one_key_each(query, key)
+    n = query.shape[-2]
+    rule = "with causal there must be as many keys as queries, one at each position"
+    require(not causal or n == key.shape[-2], rule, query=query, key=key)
     wide = torch.promote_types(value.dtype, torch.float32)  # half precision: round at the end
     query, key = _features(feature_map, query.to(wide), key.to(wide))
-    written = _with_one(value.to(wide))
     if form == "quadratic":
-        sums = _quadratic(query, key, written, causal)
-    elif not causal:
+        mask = causal_mask(n).to(query.device) if causal and n else None
+        return attend(query @ key.mT, value, mask, normalize=shares)
+    written = _with_one(value.to(wide))
+    if not causal:
         sums = query @ (key.mT @ written)  # nothing has an order: one state for all
     elif form == "chunked":
         sums = _chunked(query, key, written, chunk)
@@ -97,6 +100,7 @@ def linear_attention(
     return _divide(sums).to(value.dtype)
 
 
+@checked(not_empty="d_k")
 def linear_step(
     query: Float[Tensor, "*batch d_k"],
     key: Float[Tensor, "*batch d_k"],
@@ -130,30 +134,21 @@ def linear_step(
         >>> out, state
         (tensor([2., 4.]), tensor([[2., 4., 1.]]))
     """
-    given = {"query": query, "key": key, "value": value}
-    require(all(x.ndim > 0 for x in given.values()), "each must be a row", **given)
-    check_inputs(*(x.unsqueeze(-2) for x in given.values()))
     query, key = _features(feature_map, query, key)
     written = key.unsqueeze(-1) * _with_one(value).unsqueeze(-2)
     if state is not None:
-        rule = "state must have one row per feature and one column more than value"
-        fits = state.shape == written.shape and state.dtype == written.dtype
-        require(fits, rule, state=state, value=value, dtype=state.dtype)
+        fits = state.shape[-2] == key.shape[-1]
+        require(fits, "state must have one row per feature", state=state, features=key)
         written = state + written
     sums = query.unsqueeze(-2) @ written
     return _divide(sums).squeeze(-2), written
-
-
-def _quadratic(query: Tensor, key: Tensor, value: Tensor, causal: bool) -> Tensor:
-    products = query @ key.mT
-    return (products.tril() if causal else products) @ value
 
 
 def _chunked(query: Tensor, key: Tensor, value: Tensor, chunk: int) -> Tensor:
     """Products inside a chunk, and the state of all chunks before it."""
     state, out = _empty_state(key, value), []
     for q, k, v in zip(*(x.split(chunk, dim=-2) for x in (query, key, value)), strict=True):
-        out.append(q @ state + _quadratic(q, k, v, causal=True))
+        out.append(q @ state + (q @ k.mT).tril() @ v)
         state = state + k.mT @ v
     return torch.cat(out, dim=-2)
 

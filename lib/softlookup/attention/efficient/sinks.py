@@ -1,15 +1,14 @@
 """Streams without end: which keys a cache keeps, and a softmax that may give less than 1."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from softlookup.attention.dot_product import attention, attention_weights
-from softlookup.attention.efficient._inputs import check_inputs, check_one_key_each
 from softlookup.attention.efficient.windows import sliding_mask
-from softlookup.checks import require, require_float, require_int, require_mask
+from softlookup.checks import Count, Finite, Size, checked
 from softlookup.ops import masked_softmax, softmax
 
 
@@ -29,7 +28,8 @@ class StreamStep(NamedTuple):
     out: Float[Tensor, "*batch d_v"]
 
 
-def streaming_mask(n: int, width: int, n_sinks: int = 0) -> Bool[Tensor, "n n"]:
+@checked
+def streaming_mask(n: Size, width: Size, n_sinks: Count = 0) -> Bool[Tensor, "n n"]:
     """Each query reads the first ``n_sinks`` keys and the last ``width``, itself among them.
 
     Args:
@@ -57,19 +57,19 @@ def streaming_mask(n: int, width: int, n_sinks: int = 0) -> Bool[Tensor, "n n"]:
                 [1, 0, 1, 1, 0],
                 [1, 0, 0, 1, 1]], dtype=torch.int32)
     """
-    require_int(0, n_sinks=n_sinks)
     mask = sliding_mask(n, width)
     mask[:, :n_sinks] = True
     return mask.tril()
 
 
+@checked(not_empty="d_k")
 def stream_attention(
     query: Float[Tensor, "*batch n d_k"],
     key: Float[Tensor, "*batch n d_k"],
     value: Float[Tensor, "*batch n d_v"],
-    width: int,
+    width: Size,
     *,
-    n_sinks: int = 0,
+    n_sinks: Count = 0,
 ) -> list[StreamStep]:
     """Attention as it runs in a stream: token by token, from a cache that never grows past s + w.
 
@@ -101,10 +101,6 @@ def stream_attention(
         >>> [(step.positions, step.out.item()) for step in steps]
         [([0], 9.0), ([0, 1], 4.5), ([0, 2], 5.5), ([0, 3], 6.5)]
     """
-    require_int(1, width=width)
-    require_int(0, n_sinks=n_sinks)
-    check_inputs(query, key, value)
-    check_one_key_each(query, key)
     positions, keys, values, steps = [], key[..., :0, :], value[..., :0, :], []
     for i in range(query.shape[-2]):
         if len(positions) == n_sinks + width:
@@ -119,11 +115,12 @@ def stream_attention(
     return steps
 
 
+@checked(not_empty="n")
 def softmax_plus_one(
     scores: Float[Tensor, "*batch n"],
     mask: Bool[Tensor, "*#batch n"] | None = None,
     *,
-    sink: float | Float[Tensor, "*#batch"] = 0.0,
+    sink: Annotated[float | Float[Tensor, "*#batch"], Finite] = 0.0,
 ) -> Float[Tensor, "*batch n"]:
     r"""Softmax with one more term below: $p_j = e^{s_j} / (e^b + \sum_l e^{s_l})$.
 
@@ -151,12 +148,6 @@ def softmax_plus_one(
         tensor([[0.3333, 0.3333],
                 [0.0066, 0.0066]])
     """
-    require_float(scores=scores)
-    has_entries = scores.ndim > 0 and scores.shape[-1] > 0
-    require(has_entries, "a row of scores must have at least one entry", scores=scores)
-    _check_sink(sink, scores)
-    if mask is not None:
-        require_mask(mask, scores.shape)
     below = torch.as_tensor(sink, dtype=scores.dtype, device=scores.device)
     below = below.expand(scores.shape[:-1]).unsqueeze(-1)
     scores = torch.cat([below, scores], dim=-1)
@@ -166,14 +157,15 @@ def softmax_plus_one(
     return masked_softmax(scores, mask)[..., 1:]
 
 
+@checked
 def cache_bytes(
-    n: int,
+    n: Count,
     *,
-    n_layers: int,
-    n_kv_heads: int,
-    d_head: int,
-    window: int | None = None,
-    n_sinks: int = 0,
+    n_layers: Size,
+    n_kv_heads: Size,
+    d_head: Size,
+    window: Size | None = None,
+    n_sinks: Count = 0,
     dtype: torch.dtype = torch.bfloat16,
 ) -> int:
     r"""The memory of the keys and values of one text: $2 L H_{kv} d_k$ numbers for each slot.
@@ -201,25 +193,10 @@ def cache_bytes(
         >>> cache_bytes(1, n_layers=32, n_kv_heads=8, d_head=128)
         131072
     """
-    require_int(0, n=n, n_sinks=n_sinks)
-    require_int(1, n_layers=n_layers, n_kv_heads=n_kv_heads, d_head=d_head)
-    require(isinstance(dtype, torch.dtype), "dtype must be a torch.dtype", dtype=dtype)
     if window is not None:
-        require_int(1, window=window)
         n = min(n, window + n_sinks)
     return 2 * n_layers * n_kv_heads * d_head * n * dtype.itemsize
 
 
 def _without(rows: Tensor, index: int) -> Tensor:
     return torch.cat([rows[..., :index, :], rows[..., index + 1 :, :]], dim=-2)
-
-
-def _check_sink(sink: float | Tensor, scores: Tensor) -> None:
-    rule = "sink must be finite numbers of the dtype of scores, one or one for each row"
-    if isinstance(sink, Tensor):
-        sizes = zip(reversed(sink.shape), reversed(scores.shape[:-1]), strict=False)
-        fits = sink.ndim < scores.ndim and all(size in (1, wanted) for size, wanted in sizes)
-        fits = fits and sink.dtype == scores.dtype
-        require(fits, rule, sink=sink, scores=scores, dtype=sink.dtype)
-    is_number = isinstance(sink, int | float | Tensor) and not isinstance(sink, bool)
-    require(is_number and bool(torch.as_tensor(sink).isfinite().all()), rule, sink=sink)

@@ -6,12 +6,12 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from softlookup.attention.dot_product import attention_scores
-from softlookup.attention.efficient._inputs import check_inputs
-from softlookup.checks import require, require_float, require_int, require_mask
+from softlookup.checks import Size, checked, require
 
 
+@checked(not_empty="n")
 def online_softmax(
-    scores: Float[Tensor, "*batch n"], *, tile: int = 1
+    scores: Float[Tensor, "*batch n"], *, tile: Size = 1
 ) -> Float[Tensor, "*batch n"]:
     r"""Softmax whose maximum and sum come from a single pass over the scores, tile by tile.
 
@@ -36,10 +36,6 @@ def online_softmax(
         >>> online_softmax(torch.tensor([0.0, 0.0, 10_000.0, 10_000.0]))
         tensor([0.0000, 0.0000, 0.5000, 0.5000])
     """
-    require_float(scores=scores)
-    has_entries = scores.ndim > 0 and scores.shape[-1] > 0
-    require(has_entries, "a row of scores must have at least one entry", scores=scores)
-    require_int(1, tile=tile)
     largest = scores.new_full((*scores.shape[:-1], 1), -torch.inf)
     total = torch.zeros_like(largest)
     for part in scores.split(tile, dim=-1):
@@ -49,6 +45,7 @@ def online_softmax(
     return _divide(exponentials, total)
 
 
+@checked(not_empty="d_k")
 def tiled_attention(
     query: Float[Tensor, "*batch n_q d_k"],
     key: Float[Tensor, "*batch n_k d_k"],
@@ -56,7 +53,7 @@ def tiled_attention(
     mask: Bool[Tensor, "*#batch #n_q n_k"] | None = None,
     *,
     causal: bool = False,
-    tile: int = 64,
+    tile: Size = 64,
 ) -> Float[Tensor, "*batch n_q d_v"]:
     r"""Attention without the table of weights: one tile of queries meets one tile of keys.
 
@@ -88,8 +85,9 @@ def tiled_attention(
         >>> tiled_attention(torch.zeros(1, 4), torch.zeros(2, 4), values, tile=1)
         tensor([[2., 2.]])
     """
-    _check_tiled(query, key, value, mask, causal, tile)
     n_q, n_k = query.shape[-2], key.shape[-2]
+    rule = "with causal there must be at least as many keys as queries"
+    require(not causal or n_k >= n_q, rule, n_q=n_q, n_k=n_k)
     mask = None if mask is None else mask.expand(*mask.shape[:-2], n_q, n_k)
     out = []
     for i, rows in enumerate(query.split(tile, dim=-2)):
@@ -144,16 +142,3 @@ def _scores_and_values(
     idle = ~allowed.any(dim=-1, keepdim=True)
     scores = attention_scores(query.masked_fill(idle, 0.0), key.masked_fill(unread, 0.0))
     return scores.masked_fill(~allowed, -torch.inf), value.masked_fill(unread, 0.0)
-
-
-def _check_tiled(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, tile: int
-) -> None:
-    require_int(1, tile=tile)
-    check_inputs(query, key, value)
-    n_q, n_k = query.shape[-2], key.shape[-2]
-    rule = "with causal there must be at least as many keys as queries"
-    require(not causal or n_k >= n_q, rule, n_q=n_q, n_k=n_k)
-    if mask is not None:
-        require_mask(mask, (*query.shape[:-1], n_k))
-        require(mask.ndim >= 2, "mask must have an axis of queries and one of keys", mask=mask)

@@ -6,12 +6,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from softlookup.attention.dot_product import attention
-from softlookup.attention.efficient._inputs import check_inputs, check_one_key_each
-from softlookup.checks import require, require_int
+from softlookup.checks import Count, Size, checked, require
 from softlookup.masks import causal_mask, dilated_mask, global_mask, window_mask
 
 
-def sliding_mask(n: int, width: int) -> Bool[Tensor, "n n"]:
+@checked
+def sliding_mask(n: Size, width: Size) -> Bool[Tensor, "n n"]:
     """Each query reads itself and the ``width - 1`` keys before it: ``width`` keys, and no more.
 
     Args:
@@ -35,15 +35,15 @@ def sliding_mask(n: int, width: int) -> Bool[Tensor, "n n"]:
                 [0, 1, 1, 0],
                 [0, 0, 1, 1]], dtype=torch.int32)
     """
-    require_int(1, n=n, width=width)
     return causal_mask(n) & window_mask(n, width - 1)
 
 
+@checked(not_empty="d_k")
 def window_attention(
     query: Float[Tensor, "*batch n d_k"],
     key: Float[Tensor, "*batch n d_k"],
     value: Float[Tensor, "*batch n d_v"],
-    width: int,
+    width: Size,
 ) -> Float[Tensor, "*batch n d_v"]:
     r"""Attention under the sliding mask, at a cost of $2nw$ scores instead of $n^2$.
 
@@ -73,9 +73,6 @@ def window_attention(
                 [3.],
                 [6.]])
     """
-    require_int(1, width=width)
-    check_inputs(query, key, value)
-    check_one_key_each(query, key)
     n = query.shape[-2]
     width = max(1, min(width, n))
     query, key, value = (_blocks(rows, width) for rows in (query, key, value))
@@ -84,7 +81,8 @@ def window_attention(
     return out.flatten(-3, -2)[..., :n, :]
 
 
-def strided_mask(n: int, stride: int) -> Bool[Tensor, "n n"]:
+@checked
+def strided_mask(n: Size, stride: Size) -> Bool[Tensor, "n n"]:
     """Each query reads the last ``stride`` keys, and before them every ``stride``-th.
 
     Where the window ends, the stride takes over: two steps lead from any position to any later
@@ -112,12 +110,12 @@ def strided_mask(n: int, stride: int) -> Bool[Tensor, "n n"]:
                 [0, 1, 1, 1, 0],
                 [1, 0, 1, 1, 1]], dtype=torch.int32)
     """
-    require_int(1, n=n, stride=stride)
     return sliding_mask(n, stride) | (causal_mask(n) & dilated_mask(n, n, stride))
 
 
+@checked
 def block_sparse_mask(
-    n: int, block: int, *, neighbours: int = 1, n_global: int = 0
+    n: Size, block: Size, *, neighbours: Count = 1, n_global: Count = 0
 ) -> Bool[Tensor, "n n"]:
     """Positions in blocks: a block reads itself, its neighbours, and the first few of all.
 
@@ -147,8 +145,6 @@ def block_sparse_mask(
                 [0, 0, 1, 1],
                 [0, 0, 1, 1]], dtype=torch.int32)
     """
-    require_int(1, n=n, block=block)
-    require_int(0, neighbours=neighbours, n_global=n_global)
     n_blocks = _n_blocks(n, block)
     rule = "n_global must be at most the number of blocks"
     require(n_global <= n_blocks, rule, n_global=n_global, n_blocks=n_blocks)

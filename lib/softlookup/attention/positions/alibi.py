@@ -4,11 +4,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.attention.positions.input_checks import real_dtype
-from softlookup.checks import require_int
+from softlookup.attention.positions.dtypes import real_dtype
+from softlookup.checks import Count, Size, checked, require
 
 
-def alibi_slopes(n_heads: int, *, dtype: torch.dtype | None = None) -> Float[Tensor, "{n_heads}"]:
+@checked
+def alibi_slopes(n_heads: Size, *, dtype: torch.dtype | None = None) -> Float[Tensor, "{n_heads}"]:
     r"""What one step of distance costs in each head: $m_h = 2^{-8(h+1)/H}$ for $H = 2^k$ heads.
 
     Another number of heads takes the slopes of the power of two below it, and fills up with every
@@ -23,7 +24,7 @@ def alibi_slopes(n_heads: int, *, dtype: torch.dtype | None = None) -> Float[Ten
         same share of the one before.
 
     Raises:
-        ValueError: ``n_heads`` is no integer of at least 1.
+        ValueError: ``n_heads`` is no integer of at least 1, or ``dtype`` holds no real numbers.
 
     Source: Press et al. 2022, section 3. Chapter: positions#alibi.
 
@@ -31,14 +32,14 @@ def alibi_slopes(n_heads: int, *, dtype: torch.dtype | None = None) -> Float[Ten
         >>> alibi_slopes(4).tolist()
         [0.25, 0.0625, 0.015625, 0.00390625]
     """
-    require_int(1, n_heads=n_heads)
     below = 2 ** (n_heads.bit_length() - 1)
     slopes = torch.cat([_geometric(below), _geometric(2 * below)[::2]])
     return slopes[:n_heads].to(real_dtype(dtype))
 
 
+@checked
 def alibi_bias(
-    n_heads: int, n_q: int, n_k: int | None = None, *, dtype: torch.dtype | None = None
+    n_heads: Size, n_q: Count, n_k: Count | None = None, *, dtype: torch.dtype | None = None
 ) -> Float[Tensor, "{n_heads} {n_q} n_k"]:
     r"""What is added to the scores of each head: $-m_h\,|i - j|$.
 
@@ -56,8 +57,8 @@ def alibi_bias(
         At most 0, and 0 only where query and key stand at the same place.
 
     Raises:
-        ValueError: ``n_heads`` is no integer of at least 1, ``n_q`` none of at least 0, or ``n_k``
-            none of at least ``n_q``.
+        ValueError: ``n_heads`` is no integer of at least 1, ``n_q`` none of at least 0, ``n_k``
+            none of at least ``n_q``, or ``dtype`` holds no real numbers.
 
     Source: Press et al. 2022, section 3. Chapter: positions#alibi.
 
@@ -66,8 +67,7 @@ def alibi_bias(
         tensor([[-1.0000, -0.5000,  0.0000]])
     """
     n_k = n_q if n_k is None else n_k
-    require_int(0, n_q=n_q)
-    require_int(n_q, n_k=n_k)
+    require(n_k >= n_q, "n_k must be at least n_q", n_q=n_q, n_k=n_k)
     query_position = torch.arange(n_k - n_q, n_k).unsqueeze(-1)
     distance = (query_position - torch.arange(n_k)).abs()
     slopes = alibi_slopes(n_heads, dtype=torch.float64)

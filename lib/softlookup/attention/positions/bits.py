@@ -4,14 +4,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.attention.positions.input_checks import real_dtype
-from softlookup.checks import require, require_int
+from softlookup.attention.positions.dtypes import real_dtype
+from softlookup.checks import Count, Size, checked, require
 
 _LONGEST = 62  # bits of a non-negative int64 that a shift can reach
 
 
+@checked
 def bit_positions(
-    n: int, n_bits: int, *, dtype: torch.dtype | None = None
+    n: Count, n_bits: Size, *, dtype: torch.dtype | None = None
 ) -> Float[Tensor, "{n} {n_bits}"]:
     r"""One row a position: its binary digits, the lowest first; $\lfloor t/2^j \rfloor \bmod 2$.
 
@@ -24,8 +25,8 @@ def bit_positions(
         Zeros and ones. Column $j$ has the period $2^{j+1}$, and no two rows are equal.
 
     Raises:
-        ValueError: ``n`` is no integer of at least 0, ``n_bits`` none of at least 1, or there are
-            more positions than patterns.
+        ValueError: ``n`` is no integer of at least 0, ``n_bits`` none of at least 1, there are
+            more positions than patterns, or ``dtype`` holds no real numbers.
 
     Source: lecture 004, "Bits as Position Encoding". Chapter: positions#bits.
 
@@ -36,8 +37,6 @@ def bit_positions(
                 [0., 1., 0.],
                 [1., 1., 0.]])
     """
-    require_int(0, n=n)
-    require_int(1, n_bits=n_bits)
     require(n <= 2**n_bits, "n must be at most 2**n_bits", n=n, n_bits=n_bits)
     columns = torch.arange(n_bits)
     bits = (torch.arange(n).unsqueeze(-1) >> columns.clamp(max=_LONGEST)) & 1

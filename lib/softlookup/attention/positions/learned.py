@@ -1,12 +1,14 @@
 """A trained vector for each position: the first proposal of lecture 004."""
 
+from typing import Annotated
+
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from softlookup.attention.positions.input_checks import require_positions
-from softlookup.checks import require, require_int
+from softlookup.checks import Ids, NotNegative, Size, checked
 
 
+@checked
 class LearnedPositions(nn.Module):
     r"""A table with one trained row a position, and an end: row $t$ is $p_t$.
 
@@ -23,18 +25,21 @@ class LearnedPositions(nn.Module):
     Chapter: positions#learned-positions.
 
     Example:
+        >>> import torch
         >>> sum(p.numel() for p in LearnedPositions(512, 512).parameters())
         262144
+        >>> LearnedPositions(512, 512)(torch.tensor([0, 511])).shape
+        torch.Size([2, 512])
     """
 
-    def __init__(self, max_length: int, d_model: int, *, std: float = 0.02) -> None:
+    def __init__(self, max_length: Size, d_model: Size, *, std: NotNegative = 0.02) -> None:
         super().__init__()
-        require_int(1, max_length=max_length, d_model=d_model)
-        require(0 <= std < float("inf"), "std must be finite and not negative", std=std)
         self.embedding = nn.Embedding(max_length, d_model)
         nn.init.normal_(self.embedding.weight, std=std)
 
-    def forward(self, positions: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch d_model"]:
+    def forward(
+        self, positions: Annotated[Int[Tensor, "*batch"], Ids("self.embedding.num_embeddings")]
+    ) -> Float[Tensor, "*batch d_model"]:
         """The row of each position.
 
         Args:
@@ -47,5 +52,4 @@ class LearnedPositions(nn.Module):
             ValueError: A position has no row, or ``positions`` are no integers. A negative one has
                 none: it does not count from the end.
         """
-        require_positions(positions, self.embedding.num_embeddings)
         return self.embedding(positions)

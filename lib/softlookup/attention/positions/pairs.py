@@ -1,17 +1,24 @@
 """Pairs of columns, one clock hand each: how fast they turn, and where they stand in a row."""
 
 import math
+from typing import Annotated
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from softlookup.attention.positions.input_checks import require_width
-from softlookup.checks import require, require_int
+from softlookup.checks import Count, Range, checked, require
 from softlookup.ops import in_float64
 
+Width = Annotated[int, Range(2)]
+"""How many columns a row has; it must be even, for they come in pairs."""
 
-def frequencies(d_model: int, *, base: float = 10000.0) -> Float[Tensor, "pairs"]:
+Base = Annotated[float, Range(1, above=True)]
+"""The $b$ at which the frequencies fall."""
+
+
+@checked
+def frequencies(d_model: Width, *, base: Base = 10000.0) -> Float[Tensor, "pairs"]:
     r"""How far each pair turns from one position to the next: $\omega_i = b^{-2i/d_{model}}$.
 
     Args:
@@ -32,12 +39,13 @@ def frequencies(d_model: int, *, base: float = 10000.0) -> Float[Tensor, "pairs"
         >>> frequencies(4, base=100.0).tolist()
         [1.0, 0.1]
     """
-    require_width("d_model", d_model, base)
+    require_pairs(d_model=d_model)
     exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
     return base**-exponents
 
 
-def period(pair: int, d_model: int, *, base: float = 10000.0) -> float:
+@checked
+def period(pair: Count, d_model: Width, *, base: Base = 10000.0) -> float:
     r"""After how many positions a pair is back where it was: $2\pi/\omega_i = 2\pi\,b^{2i/d}$.
 
     Args:
@@ -58,13 +66,13 @@ def period(pair: int, d_model: int, *, base: float = 10000.0) -> float:
         >>> round(period(1, 4, base=100.0), 4) == round(20 * math.pi, 4)
         True
     """
-    require_width("d_model", d_model, base)
-    require_int(0, pair=pair)
+    require_pairs(d_model=d_model)
     require(pair < d_model // 2, "pair must be less than d_model / 2", pair=pair, d_model=d_model)
     return 2 * math.pi * base ** (2 * pair / d_model)
 
 
-def pairing_permutation(d_model: int) -> Int[Tensor, "d_model"]:
+@checked
+def pairing_permutation(d_model: Width) -> Int[Tensor, "d_model"]:
     """The order of columns that puts the first of each pair in the left half of a row.
 
     Neighbours become halves: columns 0, 2, 4, ..., then 1, 3, 5, .... ``argsort`` leads back. The
@@ -86,23 +94,103 @@ def pairing_permutation(d_model: int) -> Int[Tensor, "d_model"]:
         >>> pairing_permutation(6).tolist()
         [0, 2, 4, 1, 3, 5]
     """
-    require_width("d_model", d_model, base=2.0)
+    require_pairs(d_model=d_model)
     return torch.arange(d_model).reshape(-1, 2).mT.flatten()
 
 
-def angles_at(positions: Tensor, omega: Tensor) -> Tensor:
-    """How far each pair of each position is turned, in float64."""
+@checked
+def angles_at(
+    positions: Annotated[Int[Tensor, "*batch"], Range(0)], omega: Float[Tensor, "pairs"]
+) -> Float[Tensor, "*batch pairs"]:
+    r"""How far each pair of each position is turned: $\omega_i t$, in float64.
+
+    Args:
+        positions: $t$, integers from 0.
+        omega: $\omega$, what ``frequencies`` returns.
+
+    Returns:
+        Angles in radians.
+
+    Raises:
+        ValueError: A position is negative, or ``positions`` are no integers.
+
+    Source: Vaswani et al. 2017, section 3.5. Chapter: positions#sinusoids.
+
+    Example:
+        >>> angles_at(torch.tensor([0, 3]), frequencies(4, base=100.0)).tolist()
+        [[0.0, 0.0], [3.0, 0.30000000000000004]]
+    """
     positions = in_float64(positions)
     return positions.unsqueeze(-1) * omega.to(positions.device)
 
 
-def split_pairs(rows: Tensor, neighbours: bool) -> tuple[Tensor, Tensor]:
-    """The first and the second column of each pair."""
+@checked
+def split_pairs(
+    rows: Float[Tensor, "*batch n"], neighbours: bool
+) -> tuple[Float[Tensor, "*batch pairs"], Float[Tensor, "*batch pairs"]]:
+    """The first and the second column of each pair.
+
+    Args:
+        rows: Rows with an even number of columns.
+        neighbours: Whether a pair stands in columns $2i$ and $2i + 1$; else $i$ and $i + n/2$.
+
+    Returns:
+        All first columns, and all second ones.
+
+    Raises:
+        ValueError: The number of columns is odd.
+
+    Source: Su et al. 2021, section 3.2.2. Chapter: positions#rotary-positions.
+
+    Example:
+        >>> split_pairs(torch.tensor([1.0, 2.0, 3.0, 4.0]), neighbours=True)
+        (tensor([1., 3.]), tensor([2., 4.]))
+    """
+    require(rows.shape[-1] % 2 == 0, "rows must have an even number of columns", rows=rows)
     return rows.unflatten(-1, (-1, 2)).unbind(-1) if neighbours else rows.chunk(2, dim=-1)
 
 
-def join_pairs(first: Tensor, second: Tensor, neighbours: bool) -> Tensor:
-    """The rows that ``split_pairs`` takes apart."""
+@checked
+def join_pairs(
+    first: Float[Tensor, "*batch pairs"], second: Float[Tensor, "*batch pairs"], neighbours: bool
+) -> Float[Tensor, "*batch n"]:
+    """The rows that ``split_pairs`` takes apart.
+
+    Args:
+        first: The first column of each pair.
+        second: The second one.
+        neighbours: As in ``split_pairs``.
+
+    Returns:
+        Rows of twice as many columns.
+
+    Raises:
+        ValueError: The shapes or the dtypes differ.
+
+    Source: Su et al. 2021, section 3.2.2. Chapter: positions#rotary-positions.
+
+    Example:
+        >>> join_pairs(torch.tensor([1.0, 3.0]), torch.tensor([2.0, 4.0]), neighbours=True)
+        tensor([1., 2., 3., 4.])
+    """
     if neighbours:
         return torch.stack([first, second], dim=-1).flatten(-2)
     return torch.cat([first, second], dim=-1)
+
+
+def require_pairs(**widths: int) -> None:
+    """Raise a ``ValueError`` unless each of ``widths`` is even.
+
+    Args:
+        widths: What the caller passed, by name.
+
+    Raises:
+        ValueError: One of them is odd.
+
+    Example:
+        >>> require_pairs(d_k=3)
+        Traceback (most recent call last):
+        ValueError: d_k must be even: two columns to a frequency; got d_k=3
+    """
+    for name, width in widths.items():
+        require(width % 2 == 0, f"{name} must be even: two columns to a frequency", **{name: width})

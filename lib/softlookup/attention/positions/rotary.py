@@ -1,16 +1,26 @@
 """Rotary positions, RoPE (Su et al. 2021): turn queries and keys instead of adding to words."""
 
+from typing import Annotated, Literal
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from softlookup.attention.positions.input_checks import require_positions, require_width
-from softlookup.attention.positions.pairs import angles_at, frequencies, join_pairs, split_pairs
-from softlookup.checks import require, require_choice, require_float
+from softlookup.attention.positions.pairs import (
+    Base,
+    Width,
+    angles_at,
+    frequencies,
+    join_pairs,
+    require_pairs,
+    split_pairs,
+)
+from softlookup.checks import Range, checked, require
 
-PAIRINGS = ("interleaved", "halves")
+Pairing = Literal["interleaved", "halves"]
 
 
+@checked
 class Rotary(nn.Module):
     r"""Turn pair $i$ of the row at position $t$ by the angle $\omega_i t$: $q \mapsto R(t)\,q$.
 
@@ -37,15 +47,18 @@ class Rotary(nn.Module):
                 [0.5403, 0.8415]])
     """
 
-    def __init__(self, d_k: int, *, base: float = 10000.0, pairing: str = "interleaved") -> None:
+    def __init__(
+        self, d_k: Width, *, base: Base = 10000.0, pairing: Pairing = "interleaved"
+    ) -> None:
         super().__init__()
-        require_width("d_k", d_k, base)
-        require_choice(PAIRINGS, pairing=pairing)
+        require_pairs(d_k=d_k)
         self.d_k, self.base, self.pairing = d_k, base, pairing
 
     def forward(
-        self, rows: Float[Tensor, "*batch n d_k"], positions: Int[Tensor, "... n"] | None = None
-    ) -> Float[Tensor, "*batch n d_k"]:
+        self,
+        rows: Float[Tensor, "*batch n {self.d_k}"],
+        positions: Annotated[Int[Tensor, "... n"], Range(0)] | None = None,
+    ) -> Float[Tensor, "*batch n {self.d_k}"]:
         """Each row, turned according to its position.
 
         Args:
@@ -61,12 +74,9 @@ class Rotary(nn.Module):
             ValueError: ``rows`` have not the width d_k, hold no floating-point numbers, or
                 ``positions`` are not one integer of at least 0 for each row.
         """
-        self._check_rows(rows)
-        n = rows.shape[-2]
         if positions is None:
-            positions = torch.arange(n, device=rows.device)
-        require_positions(positions)
-        positions = self._laid_over(positions, rows)
+            positions = torch.arange(rows.shape[-2], device=rows.device)
+        positions = _laid_over(positions, rows)
         precise = torch.promote_types(rows.dtype, torch.float32)
         angles = angles_at(positions.to(rows.device), frequencies(self.d_k, base=self.base))
         cos, sin = (turn.to(rows.device, precise) for turn in (angles.cos(), angles.sin()))
@@ -77,16 +87,11 @@ class Rotary(nn.Module):
     def extra_repr(self) -> str:
         return f"{self.d_k}, base={self.base:g}, pairing={self.pairing!r}"
 
-    def _laid_over(self, positions: Tensor, rows: Tensor) -> Tensor:
-        """Positions with an axis of length 1 for each axis of ``rows`` that they leave out."""
-        between = rows.ndim - 1 - positions.ndim
-        rule = "there must be one position for each row"
-        fits = positions.ndim >= 1 and between >= 0 and positions.shape[-1] == rows.shape[-2]
-        fits = fits and positions.shape[:-1] == rows.shape[: positions.ndim - 1]
-        require(fits, rule, positions=positions, rows=rows)
-        return positions.reshape(*positions.shape[:-1], *[1] * between, -1)
 
-    def _check_rows(self, rows: Tensor) -> None:
-        require_float(rows=rows)
-        fits = rows.ndim >= 2 and rows.shape[-1] == self.d_k
-        require(fits, f"rows must be a matrix with rows of length {self.d_k}", rows=rows)
+def _laid_over(positions: Tensor, rows: Tensor) -> Tensor:
+    """Positions with an axis of length 1 for each axis of ``rows`` that they leave out."""
+    *lead, n, _ = rows.shape
+    fits = positions.ndim < rows.ndim and positions.shape == (*lead[: positions.ndim - 1], n)
+    require(fits, "there must be one position for each row", positions=positions, rows=rows)
+    between = rows.ndim - 1 - positions.ndim
+    return positions.reshape(*positions.shape[:-1], *[1] * between, n)

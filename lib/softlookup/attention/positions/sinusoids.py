@@ -1,28 +1,33 @@
 """Sinusoidal position codes (Vaswani et al. 2017, section 3.5), and what a shift does to them."""
 
+from typing import Annotated, Literal
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from softlookup.attention.positions.input_checks import real_dtype, require_positions
+from softlookup.attention.positions.dtypes import real_dtype
 from softlookup.attention.positions.pairs import (
+    Base,
+    Width,
     angles_at,
     frequencies,
     join_pairs,
     pairing_permutation,
 )
-from softlookup.checks import require, require_choice, require_int
+from softlookup.checks import Count, Range, checked
 
-LAYOUTS = ("interleaved", "concatenated")
+Layout = Literal["interleaved", "concatenated"]
 
 
+@checked
 def sinusoidal(
-    n: int,
-    d_model: int,
+    n: Count,
+    d_model: Width,
     *,
-    base: float = 10000.0,
-    layout: str = "interleaved",
-    start: int = 0,
+    base: Base = 10000.0,
+    layout: Layout = "interleaved",
+    start: Count = 0,
     dtype: torch.dtype | None = None,
 ) -> Float[Tensor, "{n} {d_model}"]:
     r"""One row a position: pair $i$ holds $\sin(\omega_i t)$ and $\cos(\omega_i t)$.
@@ -42,7 +47,7 @@ def sinusoidal(
 
     Raises:
         ValueError: ``n`` or ``start`` is no integer of at least 0, ``d_model`` none that is even,
-            ``base`` is not above 1, or ``layout`` is unknown.
+            ``base`` is not above 1, ``layout`` is unknown, or ``dtype`` holds no real numbers.
 
     Source: Vaswani et al. 2017, section 3.5; lectures 002, "Positional Encoding", 003, "Positional
     Encoding", and 004, "Sinusoidal Position Encoding". Chapter: positions#sinusoids.
@@ -53,17 +58,17 @@ def sinusoidal(
                 [ 0.8415,  0.5403,  0.0998,  0.9950],
                 [ 0.9093, -0.4161,  0.1987,  0.9801]])
     """
-    require_int(0, n=n, start=start)
     positions = torch.arange(start, start + n)
     return sinusoidal_at(positions, d_model, base=base, layout=layout, dtype=dtype)
 
 
+@checked
 def sinusoidal_at(
-    positions: Int[Tensor, "*batch"],
-    d_model: int,
+    positions: Annotated[Int[Tensor, "*batch"], Range(0)],
+    d_model: Width,
     *,
-    base: float = 10000.0,
-    layout: str = "interleaved",
+    base: Base = 10000.0,
+    layout: Layout = "interleaved",
     dtype: torch.dtype | None = None,
 ) -> Float[Tensor, "*batch {d_model}"]:
     """The sinusoidal code of any positions, in any order.
@@ -89,19 +94,18 @@ def sinusoidal_at(
         tensor([[ 0.9093, -0.4161],
                 [ 0.0000,  1.0000]])
     """
-    require_choice(LAYOUTS, layout=layout)
-    require_positions(positions)
     angles = angles_at(positions, frequencies(d_model, base=base))
     rows = join_pairs(angles.sin(), angles.cos(), layout == "interleaved")
     return rows.to(positions.device, real_dtype(dtype))
 
 
+@checked
 def shift_rotation(
     offset: int,
-    d_model: int,
+    d_model: Width,
     *,
-    base: float = 10000.0,
-    layout: str = "interleaved",
+    base: Base = 10000.0,
+    layout: Layout = "interleaved",
     dtype: torch.dtype | None = None,
 ) -> Float[Tensor, "{d_model} {d_model}"]:
     r"""The matrix that moves every code by ``offset``: $PE(t + \Delta) = R(\Delta)\,PE(t)$.
@@ -131,9 +135,6 @@ def shift_rotation(
         >>> shift_rotation(1, 2) @ sinusoidal_at(torch.tensor(1), 2)
         tensor([ 0.9093, -0.4161])
     """
-    require_choice(LAYOUTS, layout=layout)
-    is_int = isinstance(offset, int) and not isinstance(offset, bool)
-    require(is_int, "offset must be an integer", offset=offset)
     angles = offset * frequencies(d_model, base=base)
     sines, cosines = angles.sin().diag(), angles.cos().diag()
     rotation = torch.cat([torch.cat([cosines, sines], 1), torch.cat([-sines, cosines], 1)])

@@ -1,7 +1,7 @@
 """Every choice that makes a GPT, and how many parameters follow from it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from softlookup.checks import Count, Positive, Rate, Size, checked, require
@@ -38,13 +38,15 @@ class GPTConfig(ModelConfig):
         qk_norm: Whether queries and keys are normalised.
         dropout: The rate, behind the embeddings and in the blocks.
         tie: Whether the scores are products with the embedding table itself.
+        zero_writes: Whether the matrices that write to the stream start at 0; then each block
+            begins as the identity.
         eps: That of the norms around the sub-layers.
 
     Raises:
         ValueError: A size is no integer of at least 1, ``d_model`` is not divisible by ``n_heads``
             or ``n_heads`` not by ``n_kv_heads``, a head's width is odd where positions are rotary,
-            there are sinks without a window, a name is unknown, ``dropout`` is not in [0, 1), or
-            ``eps`` not positive and finite.
+            there are sinks without a window, a name is unknown, ``dropout`` is not in [0, 1),
+            ``zero_writes`` no bool, or ``eps`` not positive and finite.
 
     Source: Radford et al. 2018, section 4.1; Radford et al. 2019, section 2.3; lecture 000,
     "GPT-1". Chapter: training#the-config.
@@ -73,6 +75,7 @@ class GPTConfig(ModelConfig):
     qk_norm: bool = False
     dropout: Rate = 0.0
     tie: bool = True
+    zero_writes: bool = False
     eps: Positive = 1e-5
 
     passed_on: ClassVar[tuple[str, ...]] = (
@@ -137,6 +140,26 @@ class GPTConfig(ModelConfig):
         sizes = (vocab_size, context, d_model, n_heads, n_layers, 8 * math.ceil(d_model / 3))
         kinds = {"positions": "rotary", "norm": "rms", "activation": "silu"}
         return cls(*sizes, **kinds, gated=True, bias=False, qk_norm=True)
+
+    @classmethod
+    def quick(
+        cls, vocab_size: Size, context: Size, d_model: Size, n_heads: Size, n_layers: Size
+    ) -> "GPTConfig":
+        """The model of the book's recipe: the block of today, for a run of few steps.
+
+        Args:
+            vocab_size: How many tokens there are.
+            context: The longest text, in tokens.
+            d_model: The width of a row.
+            n_heads: How many heads.
+            n_layers: How many blocks.
+
+        Returns:
+            As ``modern``, and in each block attention to the last four tokens alone, one head of
+            keys and values, and tables apart to read a token and to score it.
+        """
+        today = cls.modern(vocab_size, context, d_model, n_heads, n_layers)
+        return replace(today, window=4, n_kv_heads=1, tie=False)
 
     @property
     def kv_heads(self) -> int:

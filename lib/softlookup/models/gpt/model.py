@@ -22,8 +22,8 @@ class GPT(nn.Module):
     r"""A language model: $h_0 = E_w + P_t$, then blocks, then scores $h_n E^\top$ of what is next.
 
     Weights start as in GPT-2: normal with standard deviation 0.02, biases at 0, and the matrices
-    that write to the stream divided by $\sqrt{2L}$, since $2L$ of them add up. The scores are then
-    small, and the loss starts near $\log|\mathcal{V}|$.
+    that write to the stream divided by $\sqrt{2L}$, since $2L$ of them add up, or 0 if the config
+    says so. The scores are then small, and the loss starts near $\log|\mathcal{V}|$.
 
     The parts are ``embedding``, ``position_embedding`` (None unless positions are learned),
     ``blocks``, ``norm`` (nothing in post-norm) and ``unembedding`` (None where it is the embedding
@@ -215,6 +215,7 @@ class GPT(nn.Module):
             if parameter.ndim == 2:
                 writes = name.endswith(("W_O.weight", "W_2.weight"))
                 scale = (2 * self.config.n_layers) ** -0.5 if writes else 1.0
+                scale = 0.0 if writes and self.config.zero_writes else scale
                 nn.init.normal_(parameter, std=std * scale)
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)

@@ -1,0 +1,432 @@
+"""What the exercises' numbers, texts and small models are: facts that their checks rely on."""
+
+import itertools
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from answers import looking_inside as inside_answers
+from answers import many_heads as many_heads_answers
+from answers import modern_attention as modern_answers
+from answers import positions as positions_answers
+from answers import recurrence as recurrence_answers
+from answers import seq2seq as seq2seq_answers
+from answers import tasks as tasks_answers
+from answers import tokenization as tokenization_answers
+from answers import transformer as transformer_answers
+from answers import word2vec as word2vec_answers
+from torch.autograd.functional import jacobian
+
+from softlookup.analysis import prune_greedily
+from softlookup.attention import additive_scores, attention_weights
+from softlookup.attention.positions import period, sinusoidal
+from softlookup.data import il_m_a_entarte
+from softlookup.exercises import (
+    byte_pairs,
+    embeddings,
+    looking_inside,
+    many_heads,
+    positions,
+    recurrence,
+    seq2seq,
+    soft_lookup,
+    tasks,
+    tokenization,
+    transformer,
+    word2vec,
+)
+from softlookup.exercises.block import residual_with
+from softlookup.exercises.many_heads_models import accuracy_with, train_alike
+from softlookup.tokenization import BytePairTokenizer, split_chunks
+from softlookup.translation import corpus_bleu
+from softlookup.words import MONEY, f1_score, precision, recall, rule_filter, similarity
+
+CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
+
+
+# 1. Tasks
+
+
+def cell(chapter, key):
+    """The code of one cell of a chapter."""
+    cells = json.loads((CHAPTERS / chapter).read_text(encoding="utf-8"))["cells"]
+    return "".join(next(cell["source"] for cell in cells if cell["id"] == key))
+
+
+def test_the_chapters_cell_has_the_checks_tasks():
+    assert re.findall(r'"(.+)": \.\.\.', cell("01_tasks.ipynb", "ex-families-start")) == list(
+        tasks.FAMILIES
+    )
+
+
+def test_the_right_scores_come_from_the_text_of_the_exercise():
+    source = (CHAPTERS / "01_tasks.ipynb").read_text(encoding="utf-8")
+    labels, called = re.search(r"labels are ([01, ]+); it said ([01, ]+)\.", source).groups()
+    truth, said = (torch.tensor(list(map(int, row.split(", ")))) for row in (labels, called))
+    found = {"precision": precision(truth, said), "recall": recall(truth, said)}
+    assert {**found, "F1": f1_score(truth, said)} == pytest.approx(tasks_answers.SCORES_RIGHT)
+    assert pytest.approx(tasks_answers.SCORES_RIGHT) == tasks.SCORES
+    assert len(truth) == len(said) == 8
+
+
+def test_the_library_agrees_with_the_checks_texts():
+    assert all(
+        bool(re.search(MONEY, text, re.I)) == wanted for text, wanted, _ in tasks.PATTERN_CASES
+    )
+    assert all(rule_filter(text) == spam for text, spam, _ in tasks.REPAIR_CASES)
+    assert len(tasks.REPAIR_CASES) == 12
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("we met Ada Lovelace on Monday", [(2, 4), (5, 6)]),
+        ("Yesterday Ada Lovelace met Charles Babbage.", [(1, 3), (4, 6)]),
+        ("Ask Ada, Grace and Alan Turing about it.", [(1, 2), (2, 3), (4, 6)]),
+        ("Is Ada here? Grace asked it. No one but Mary Anne O'Brien knew!", [(1, 2), (9, 12)]),
+        ("Tell Zoë\nÅngström (from Oslo), please", [(1, 3), (4, 5)]),
+        ("nobody came", []),
+        ("Ada", []),
+        ("", []),
+    ],
+)
+def test_the_spans_that_the_check_wants(text, spans):
+    assert tasks.name_spans(text) == tasks_answers.names(text) == spans
+    assert text in tasks.NOTES
+
+
+# 3. Embeddings
+
+
+@pytest.mark.parametrize("d", [2, 3, 5, 16, 64, 256])
+def test_the_attack_is_nearly_the_worst_that_an_ascent_finds_and_stays_below_the_proof(d):
+    """The ascent climbs, from random starts, the first-order change of the cosine of two vectors
+    with peaks at one place or at two; each other entry of either is off by half a scale. Of many
+    dimensions it sticks at wrong signs; two vectors at 30° on either side of their peak do better.
+    """
+    table = embeddings._nasty(d) / 127
+    change = similarity((table * 127).round(), (table * 127).round()) - similarity(table, table)
+    attack = change.abs().max().item()
+    at_30_degrees = 2 * math.sin(math.pi / 3) * math.cos(math.pi / 6) ** 2 * math.sqrt(d - 1)
+    worst = max(at_30_degrees, ascent(d, 0), ascent(d, 1)) / 254
+    assert 0.99 * worst < attack < 1.001 * worst
+    assert attack <= math.sqrt(d - 1) / 127
+
+
+def ascent(d, second_peak, steps=300):
+    """The largest first-order change found, in units of 1/254."""
+    start = torch.randn(2, 30, d, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    start.requires_grad_()
+    optimiser = torch.optim.Adam([start], lr=0.05)
+    free = torch.ones(2, 1, d, dtype=torch.float64)
+    free[0, 0, 0] = free[1, 0, second_peak] = 0
+    for step in range(steps):
+        optimiser.param_groups[0]["lr"] = 0.05 * 0.99**step
+        x, y = torch.tanh(start) * free + (1 - free)
+        X, Y = x.norm(dim=1, keepdim=True), y.norm(dim=1, keepdim=True)
+        cosine = (x * y).sum(1, keepdim=True) / (X * Y)
+        turn_x = ((y / Y - cosine * x / X) / X * free[0]).abs().sum(1)
+        turn_y = ((x / X - cosine * y / Y) / Y * free[1]).abs().sum(1)
+        found = turn_x + turn_y
+        optimiser.zero_grad()
+        (-found.sum()).backward()
+        optimiser.step()
+    return found.max().item()
+
+
+# 4. word2vec
+
+
+def test_the_slides_vector_is_its_fourth_column():
+    table = torch.tensor(word2vec.SLIDE_TABLE)
+    assert (torch.tensor([0.0, 0, 0, 1, 0]) @ table).tolist() == [10, 12, 19]
+    assert table.T[:, 3].tolist() == [10, 12, 19]
+
+
+def test_the_two_accuracies_differ():
+    said = word2vec.check_accuracies(word2vec_answers.accuracies).message
+    first, second = (float(word) for word in said.split() if word[0].isdigit())
+    assert first > second
+
+
+def test_the_optimum_by_pmi_is_the_least_loss():
+    counts, k = torch.tensor([[4.0, 1], [1, 2]]).double(), 3
+    best = word2vec_answers.scores(counts, k)
+    noise = counts.sum(0) / counts.sum()
+
+    def loss(s):
+        log_sigma = torch.nn.functional.logsigmoid
+        n_w = counts.sum(1, keepdim=True)
+        return -(counts * log_sigma(s) + k * n_w * noise * log_sigma(-s)).sum()
+
+    for nudge in torch.eye(4).double().view(4, 2, 2):
+        assert loss(best) < min(loss(best + 0.01 * nudge), loss(best - 0.01 * nudge))
+
+
+# 6. Tokenization
+
+
+def test_the_first_five_merges_are_the_chapters():
+    chunks = [list(chunk) for chunk in split_chunks(byte_pairs.MERGE_TEXTS[0])]
+    pairs = []
+    for _ in range(5):
+        pair, chunks = tokenization_answers.merged(chunks)
+        pairs.append("+".join(pair))
+    assert pairs == ["e+n", "en+t", "e+s", "t+h", " +g"]
+    trained = BytePairTokenizer.train([byte_pairs.MERGE_TEXTS[0]], 261)
+    names = trained.token_bytes
+    assert pairs == [f"{names[a].decode()}+{names[b].decode()}" for a, b in trained.merges]
+
+
+def test_the_expected_tokens_are_the_librarys():
+    cases = byte_pairs.encode_cases()
+    assert len(cases) == 400
+    made = [chunk for chunk, _ in cases[300:]]
+    tokenizer = BytePairTokenizer.train(made, 268)
+    for chunk, merges in cases[300:]:
+        ids = tokenizer.encode(chunk)
+        assert byte_pairs.encode_by_rank(chunk, merges) == [
+            tokenizer.token_bytes[i].decode() for i in ids
+        ]
+
+
+def test_the_exercises_print_the_slides_pieces():
+    assert [len(pieces) for pieces in tokenization.PRINTED.values()] == [10, 14]
+
+
+# 8. Recurrence
+
+
+def test_a_branch_that_speaks_is_shown_speaking():
+    torch.manual_seed(5)
+    for _ in range(50):
+        W, b = torch.randn(3, 3), -100 * torch.rand(3)
+        said = recurrence.check_identity(W, b).message
+        x, y = said.split("block gives")
+        assert x.split("[")[1].split("]")[0] != y.split("[")[1].split("]")[0]
+
+
+def test_the_gap_is_neither_trivial_nor_out_of_reach():
+    assert 2 < recurrence_answers.gap() < 32
+
+
+def test_accuracy_is_the_same_twice_and_leaves_the_readers_seed_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    assert recurrence.recall_accuracy(2) == max(recurrence._trained(2, seed) for seed in range(3))
+    assert torch.equal(torch.rand(1), expected)
+    with pytest.raises(ValueError, match="gap must be an integer of at least 1"):
+        recurrence.recall_accuracy(0)
+
+
+# 9. seq2seq
+
+
+def test_grid_is_that_of_the_library_and_the_lecture():
+    """The slide's sums (`alignment-matrix-entarte`), and every link of the grammar's sentence."""
+    grid = torch.tensor(seq2seq_answers.GRID)
+    assert grid.sum(dim=1).tolist() == [1, 1, 1, 4]
+    assert grid.sum(dim=0).tolist() == [1, 2, 1, 1, 1, 1]
+    assert grid[:3].argmax(dim=1).tolist() == [0, 2, 1]
+    assert torch.tensor(seq2seq_answers.PRINTED)[:3].argmax(dim=1).tolist() == [0, 1, 2]
+    pair = il_m_a_entarte()
+    assert (list(pair.source), list(pair.target)) == (seq2seq._FRENCH, seq2seq._ENGLISH)
+    assert {(j, i) for i, j in pair.possible} == seq2seq._LINKS
+
+
+def test_the_open_layers_have_no_zero_block_and_the_closed_one_has(generator):
+    """`attention-core-idea-direct-connection`: also as a_ij (I + (c_j - o_i) g_ij')."""
+    for layer, d_query, d_context, is_open in seq2seq._layers():
+        query = torch.randn(3, d_query, dtype=torch.float64, generator=generator)
+        context = torch.randn(5, d_context, dtype=torch.float64, generator=generator)
+        assert (seq2seq_answers.by_jacobian(layer, query, context) > 0).all().item() == is_open
+        if not is_open:
+            continue
+        weights = layer.scores(query, context).softmax(dim=-1)
+        slopes = jacobian(lambda c, f=layer, q=query: f.scores(q, c), context)
+        found = seq2seq_answers.blocks(layer, query, context)
+        for i, j in itertools.product(range(3), range(5)):
+            away = context[j] - weights[i] @ context
+            block = torch.eye(d_context).double() + torch.outer(away, slopes[i, j, j])
+            torch.testing.assert_close(found[i, :, j], weights[i, j] * block)
+
+
+@pytest.mark.parametrize("name", ["joined", "pair_by_pair", "keys_again"])
+def test_the_pairwise_form_is_right(name, generator):
+    shapes = (3, 5), (2, 7), (11, 5), (11, 7), (11,)
+    given = [torch.randn(shape, dtype=torch.float64, generator=generator) for shape in shapes]
+    found = torch.as_tensor(getattr(seq2seq_answers, name)(*given), dtype=torch.float64)
+    torch.testing.assert_close(found, additive_scores(*given))
+
+
+# 10. Soft lookup
+
+
+def test_the_lengths_that_the_check_tells_are_right():
+    lengths = torch.linalg.vector_norm(soft_lookup._A @ soft_lookup._V - soft_lookup._V, dim=1)
+    torch.testing.assert_close(
+        lengths, torch.tensor([1.20, 1.03, 0.85]).double(), rtol=0, atol=0.005
+    )
+
+
+# 13. Many heads
+
+
+def test_only_one_start_keeps_the_heads_tied():
+    """E36: equal up to rounding there; everywhere else far apart."""
+    spreads = {
+        (q, o): many_heads_answers.book_spread(train_alike(q, o))
+        for q in (True, False)
+        for o in (True, False)
+    }
+    assert spreads.pop((True, True)) < 1e-6
+    assert min(spreads.values()) > 0.1
+
+
+def test_the_starts_are_what_they_are_called():
+    def ranks(layer):
+        w_q = layer.W_Q.weight.unflatten(0, (4, -1))
+        w_o = layer.W_O.weight.unflatten(1, (4, -1)).movedim(1, 0)
+        return [bool((w - w[0]).abs().max() < 1e-6) for w in (w_q, w_o)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.optim.Adam, "step", lambda self: None)  # look at the start alone
+        for start in [(True, True), (True, False), (False, True), (False, False)]:
+            assert ranks(train_alike(*start)) == list(start)
+
+
+def test_training_leaves_the_readers_seed_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    train_alike(True, False)
+    accuracy_with([0])
+    assert torch.equal(torch.rand(1), expected)
+
+
+def test_the_six_heads_solve_the_task_and_none_guesses():
+    assert accuracy_with(range(6)) > 0.98
+    assert accuracy_with([]) < 0.3
+    pruning = prune_greedily(lambda gates: accuracy_with(gates.nonzero().flatten().tolist()), 6)
+    assert pruning.quality[0] == accuracy_with(range(6))
+    assert pruning.quality[-1] == accuracy_with([])
+
+
+def test_each_choice_of_the_fewest_heads_passes():
+    fewest = many_heads_answers.fewest()
+    assert 2 <= len(fewest[0]) <= 4
+    assert all(many_heads.check_kept(kept) for kept in fewest)
+
+
+def test_heads_that_are_not_there_are_refused():
+    with pytest.raises(ValueError, match="head must be a number from 0 to 5; got head=6"):
+        accuracy_with([6])
+    with pytest.raises(ValueError, match="head must be an integer of at least 0; got head=-1"):
+        accuracy_with([-1])
+
+
+# 14. Block
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_what_keeps_tokens_apart(seed):
+    """`question-is-attention-all-you-need`: no part beside the skip does it, nor both together."""
+    for parts in (), ("feed-forward",), ("norm",), ("feed-forward", "norm"):
+        assert residual_with(*parts, seed=seed) < 1e-9
+    assert residual_with("skip", seed=seed) > 0.4
+    assert residual_with("skip", "feed-forward", "norm", seed=seed) > 0.3
+    assert residual_with("skip", seed=seed) == residual_with("skip", seed=seed)
+
+
+def test_bad_switches():
+    rule = "switch must be one of 'skip', 'feed-forward', 'norm'; got switch='ffn'"
+    with pytest.raises(ValueError, match=rule):
+        residual_with("ffn")
+    with pytest.raises(ValueError, match="seed must be an integer of at least 0; got seed=-1"):
+        residual_with(seed=-1)
+
+
+# 15. Transformer
+
+
+def test_pytorchs_base_size_is_the_printed_one():
+    assert transformer_answers.pytorch_count(512, 2048, 6) == 44_140_544
+
+
+def test_every_slip_is_told_by_a_corpus_that_shows_it():
+    """The corpora differ enough: no known slip has the right score on all of them."""
+    for corpus in transformer._CORPORA:
+        written, wanted = ([t.split() for t in side] for side in zip(*corpus, strict=True))
+        right = corpus_bleu(*zip(*corpus, strict=True), smoothing="none", tokenized=True).score
+        assert transformer_answers.bleu(written, wanted) == pytest.approx(right, abs=1e-9)
+    lists = [transformer._bleu_slips(*([t.split() for t in side] for side in zip(*c, strict=True)))
+             for c in transformer._CORPORA]  # fmt: skip
+    assert len({len(slips) for slips in lists}) == 1
+    for advice in {advice for slips in lists for _, advice in slips}:
+        scores = [dict(map(reversed, slips))[advice] for slips in lists]
+        rights = [corpus_bleu(*zip(*c, strict=True), smoothing="none", tokenized=True).score
+                  for c in transformer._CORPORA]  # fmt: skip
+        assert any(abs(a - b) > 1e-3 for a, b in zip(scores, rights, strict=True)), advice
+
+
+# 16. Positions
+
+
+def test_the_table_has_one_reading():
+    """Among all widths, columns and positions of the search, each code fits in one place only."""
+    table = positions.unlabelled_codes()
+    readings = []
+    for d in range(4, 65, 2):
+        codes = sinusoidal(200, d, dtype=torch.float64)
+        for first in range(d - 3):
+            far = (codes[:, None, first : first + 4] - table.T).abs().amax(dim=2)
+            readings += [(d, first, t, k) for t, k in (far <= 0.0005).nonzero().tolist()]
+    assert sorted(readings, key=lambda reading: reading[3]) == [
+        (36, 6, t, k) for k, t in enumerate(positions_answers.FOUND)
+    ]
+
+
+def test_the_table_is_printed_as_the_slides():
+    rows = [[math.sin(t / 10000 ** (i / 36)) for t in positions_answers.FOUND] for i in (6, 8)]
+    torch.testing.assert_close(
+        positions.unlabelled_codes()[::2], torch.tensor(rows, dtype=torch.float64).round(decimals=3)
+    )
+
+
+def test_the_base_of_the_exercise_gives_the_slides_period():
+    assert math.isclose(period(24, 50, base=positions_answers.BASE), 20000 * math.pi)
+
+
+# 18. Modern attention
+
+
+def test_eviction_is_what_attention_does(generator):
+    query, key = (torch.randn(6, 5, dtype=torch.float64, generator=generator) for _ in range(2))
+    mass, new = modern_answers.book_eviction(attention_weights(query, key), 2)
+    assert mass.shape == (6,)
+    torch.testing.assert_close(new, attention_weights(query, key[2:]))
+
+
+# 19. Looking inside
+
+
+def test_frozen_rows_stay_and_unused_rows_stay():
+    before, after = looking_inside.fine_tuned(frozen=True)
+    assert torch.equal(before, after)
+    before, after = looking_inside.fine_tuned(frozen=False)
+    moved = inside_answers.displacement(before, after)
+    assert (moved[:6] > 0.01).all()
+    assert torch.equal(moved[6:], torch.zeros(2).double())
+    assert torch.equal(looking_inside.fine_tuned(frozen=False)[1], after)
+
+
+def test_the_maps_are_causal_rows_and_the_best_head_leads_clearly():
+    maps = looking_inside.head_maps()
+    torch.testing.assert_close(maps.sum(dim=-1), torch.ones(2, 4, 12, dtype=torch.float64))
+    assert not maps.triu(1).any()
+    best, second = inside_answers.score(maps).flatten().topk(2).values
+    assert best > second + 0.2
