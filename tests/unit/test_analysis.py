@@ -24,7 +24,6 @@ from softlookup.analysis import (
     prune_greedily,
     rarest_pattern,
     relation_pattern,
-    same_token_pattern,
     score_matrices,
 )
 from softlookup.attention import (
@@ -273,16 +272,12 @@ def test_patterns_by_hand():
     ]  # fmt: skip
     assert key_pattern(3, [0, 2]).tolist() == [[True, False, True]] * 3
     assert relation_pattern(3, [(0, 2), (2, 1)]).nonzero().tolist() == [[0, 2], [2, 1]]
-    assert same_token_pattern(IDS).nonzero().tolist() == [
-        [0, 4], [0, 5], [1, 3], [3, 1], [4, 0], [4, 5], [5, 0], [5, 4]
-    ]  # fmt: skip
     assert rarest_pattern(IDS, COUNTS).tolist() == [[False, True, False, True, False, False]] * 6
 
 
 def test_patterns_of_several_texts():
     ids = torch.stack([IDS, IDS.flip(0), IDS.roll(1)])
     for b in range(3):
-        assert same_token_pattern(ids)[b].equal(same_token_pattern(ids[b]))
         assert rarest_pattern(ids, COUNTS)[b].equal(rarest_pattern(ids[b], COUNTS))
 
 
@@ -400,7 +395,6 @@ def test_the_least_score_decides():
         (lambda: relation_pattern(0, []), "n must be an integer of at least 1; got n=0"),
         (lambda: relation_pattern(3, [(0, 3)]), "less than n; got reader=0, read=3, n=3"),
         (lambda: relation_pattern(3, [(-1, 0)]), "reader must be an integer of at least 0"),
-        (lambda: same_token_pattern(torch.tensor(3)), "ids must be one row of tokens"),
         (lambda: rarest_pattern(torch.tensor([3]), torch.ones(3)), "0 to 2; got smallest=3, larg"),
         (lambda: rarest_pattern(torch.tensor([-1]), torch.ones(3)), "0 to 2; got smallest=-1"),
         (lambda: rarest_pattern(IDS[:0], COUNTS), "ids must hold at least one token"),

@@ -356,7 +356,6 @@ CALLS = {
     "patterns": lambda on: analysis.pattern_scores(
         on(drawn(2, 3, 5, 5).softmax(-1)), analysis.offset_pattern(5, -1)
     ),
-    "same_token": lambda on: analysis.same_token_pattern(on(IDS)),
     "label_heads": lambda on: analysis.label_heads(
         on(drawn(3, 5, 5).softmax(-1)), {"last": analysis.offset_pattern(5, -1)}
     ),

@@ -370,7 +370,7 @@ def test_the_new_cache_knows_the_window():
 def test_the_config_is_frozen_and_fills_in_what_follows():
     with pytest.raises(FrozenInstanceError):
         SMALL.d_model = 8
-    assert (SMALL.d_inner, replace(SMALL, d_ff=None).d_inner) == (17, 48)
+    assert (SMALL.width_inside, replace(SMALL, d_ff=None).width_inside) == (17, 48)
     assert (SMALL.kv_heads, replace(SMALL, n_kv_heads=2).kv_heads) == (6, 2)
 
 
@@ -382,7 +382,8 @@ def test_configs_by_name():
     assert (gpt2.vocab_size, gpt2.context, gpt2.d_model, gpt2.n_heads) == (50_257, 1024, 1024, 16)
     assert gpt1.activation == gpt2.activation == "gelu_tanh"
     modern = GPTConfig.modern(13, 11, 128, 4, 2)
-    assert (modern.d_inner, modern.positions, modern.norm, modern.bias) == (344, "rotary", "rms", 0)
+    assert (modern.width_inside, modern.positions) == (344, "rotary")
+    assert (modern.norm, modern.bias) == ("rms", False)
     quick = GPTConfig.quick(13, 11, 128, 4, 2)
     assert replace(quick, window=None, n_kv_heads=None, tie=True) == modern
     assert (quick.window, quick.kv_heads, quick.tie) == (4, 1, False)
@@ -390,10 +391,7 @@ def test_configs_by_name():
         GPTConfig.gpt2("huge")
 
 
-@pytest.mark.parametrize(
-    "name", ["vocab_size", "context", "d_model", "n_heads", "n_layers", "d_ff", "n_kv_heads",
-             "window"]
-)  # fmt: skip
+@pytest.mark.parametrize("name", ["vocab_size", "context", "d_model", "n_heads", "n_layers"])
 def test_sizes_are_checked(name):
     with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1; got {name}=0"):
         replace(SMALL, **{name: 0})
@@ -426,23 +424,6 @@ def test_bad_choices(options, message):
 # bad input
 
 
-@pytest.mark.parametrize("wrong", [-1, 13])
-def test_an_id_outside_the_vocabulary(ids, wrong):
-    model = built()
-    bad = ids.clone()
-    bad[1, 2] = wrong
-    with pytest.raises(ValueError, match=f"ids must be from 0 to 12; got .*={wrong}"):
-        model(bad)
-    with pytest.raises(ValueError, match=f"ids must be from 0 to 12; got .*={wrong}"):
-        model.start(bad)
-    cache = model.start(ids)
-    with pytest.raises(ValueError, match=f"ids must be from 0 to 12; got .*={wrong}"):
-        model.step(bad[:, 2], cache)
-    with pytest.raises(ValueError, match="ids must be from 0 to 12"):
-        model(bad, cache=cache)
-    assert cache.n_slots == 7  # nothing was half read
-
-
 def test_a_text_longer_than_the_context(generator):
     ids = torch.randint(13, (2, 12), generator=generator)
     rule = "at most as many tokens as the context; got n=12, context=11"
@@ -472,9 +453,9 @@ def test_lengths_that_do_not_fit(ids):
     model = built()
     with pytest.raises(ValueError, match="there must be one length for each text; got n_lengths=2"):
         model(ids, [7, 3])
-    with pytest.raises(ValueError, match="a length must be at most n; got length=8, n=7"):
+    with pytest.raises(ValueError, match=r"lengths must be from 0 to n; got wrong=\[8\], n=7"):
         model(ids, [7, 8, 1, 1, 1])
-    with pytest.raises(ValueError, match="length must be an integer of at least 0; got length=-1"):
+    with pytest.raises(ValueError, match=r"lengths must be from 0 to n; got wrong=\[-1\], n=7"):
         model(ids, torch.tensor([7, -1, 1, 1, 1]))
 
 
@@ -487,12 +468,3 @@ def test_a_cache_that_does_not_fit(ids):
         model.step(ids[:2, 0], cache)
     with pytest.raises(ValueError, match="a new key must have the shape of those in the cache"):
         built(n_kv_heads=3)(ids[:, :1], cache=cache)
-
-
-@pytest.mark.bad_input
-def test_ids_that_are_none(ids):
-    model = built()
-    with pytest.raises(ValueError, match=r"ids must be integers; got dtype=torch\.float32"):
-        model(ids.float())
-    with pytest.raises(ValueError, match=r"ids must be one row .*; got ids=\(7,\)"):
-        model(ids[0])

@@ -131,8 +131,6 @@ def test_what_enters_the_first_block(images):
 def test_a_batch_is_its_images_one_by_one(images):
     model = built()
     assert_close(model(images), torch.cat([model(image.unsqueeze(0)) for image in images]))
-    with pytest.raises(ValueError, match=r"none of them empty; got image=\(0, 4, 6\)"):
-        model(images[:0])
 
 
 def test_every_patch_reaches_the_answer(images):
@@ -279,7 +277,7 @@ def test_all_options_reach_the_parts():
 
 
 @pytest.mark.parametrize(
-    "name", ["n_classes", "patch_size", "channels", "d_model", "n_heads", "n_layers", "d_ff"]
+    "name", ["n_classes", "patch_size", "channels", "d_model", "n_heads", "n_layers", ]
 )
 def test_sizes_are_checked(name):
     with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1; got {name}=0"):
@@ -292,10 +290,6 @@ def test_bad_choices():
     rule = r"patch_size must divide height and width; got patch_size=4, image_size=\(4, 6\)"
     with pytest.raises(ValueError, match=rule):
         replace(SMALL, patch_size=4)
-    with pytest.raises(ValueError, match="height must be an integer of at least 1; got height=0"):
-        replace(SMALL, image_size=(0, 6))
-    with pytest.raises(ValueError, match="width must be an integer of at least 1; got width=0"):
-        replace(SMALL, image_size=(4, 0))
     rule = r"dropout must be at least 0 and less than 1; got dropout=1\.0"
     with pytest.raises(ValueError, match=rule):
         replace(SMALL, dropout=1.0)
@@ -305,11 +299,6 @@ def test_bad_choices():
         replace(SMALL, activation="swish")
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize("size", [8, (4, 6, 3), [4, 6]])
-def test_an_image_size_that_is_no_pair(size):
-    with pytest.raises(ValueError, match="image_size must be a pair: height and width; got image"):
-        replace(SMALL, image_size=size)
 
 
 # bad input
@@ -322,7 +311,3 @@ def test_images_of_another_size(shape):
         ViT(SMALL)(torch.zeros(shape))
 
 
-def test_images_of_another_dtype(images):
-    rule = r"images must have the model's dtype torch\.float32; got dtype=torch\.float64"
-    with pytest.raises(ValueError, match=rule):
-        ViT(SMALL)(images)

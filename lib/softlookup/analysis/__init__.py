@@ -28,7 +28,6 @@ from softlookup.analysis.patterns import (
     pattern_scores,
     rarest_pattern,
     relation_pattern,
-    same_token_pattern,
 )
 from softlookup.analysis.probes import capture, probes_of
 from softlookup.analysis.rollout import attention_maps, attention_rollout
@@ -62,7 +61,6 @@ __all__ = [
     "relation_pattern",
     "repeating_texts",
     "residual_stream",
-    "same_token_pattern",
     "score_matrices",
     "token_cosine",
 ]

@@ -1,17 +1,19 @@
 """Rank collapse: how alike the tokens become with depth, and which part of a block prevents it."""
 
 from collections.abc import Iterable
+from typing import Literal
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_choice, require_float, require_int
+from softlookup.checks import Count, Positive, Size, checked, require
 from softlookup.models import EncoderBlock, Sublayer
 from softlookup.ops import unit_vectors
 
 
+@checked(not_empty="n d_model")
 def rank_residual(x: Float[Tensor, "*batch n d_model"]) -> Float[Tensor, "*batch"]:
     r"""What is left of the tokens beside their mean: $\|X - \mathbf 1\bar x^\top\| / \|X\|$.
 
@@ -35,7 +37,6 @@ def rank_residual(x: Float[Tensor, "*batch n d_model"]) -> Float[Tensor, "*batch
         >>> rank_residual(torch.tensor([[[3.0, 4.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]]]))
         tensor([0.0000, 0.7071])
     """
-    _require_matrix(x)
     largest = x.abs().amax(dim=(-2, -1), keepdim=True)
     x = x / torch.where(largest > 0, largest, 1.0)  # the square of 1e-200 would be 0
     apart = x - x[..., :1, :]  # equal rows are exactly 0 apart; their mean might be rounded
@@ -44,6 +45,7 @@ def rank_residual(x: Float[Tensor, "*batch n d_model"]) -> Float[Tensor, "*batch
     return torch.linalg.matrix_norm(apart) / torch.where(size > 0, size, 1.0)
 
 
+@checked(not_empty="n d_model")
 def token_cosine(x: Float[Tensor, "*batch n d_model"]) -> Float[Tensor, "*batch"]:
     r"""The mean cosine of two different tokens: $\frac{1}{n(n-1)}\sum_{i \ne j}\cos(x_i, x_j)$.
 
@@ -63,7 +65,6 @@ def token_cosine(x: Float[Tensor, "*batch n d_model"]) -> Float[Tensor, "*batch"
         >>> token_cosine(torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]]))
         tensor(0.3333)
     """
-    _require_matrix(x)
     n = x.shape[-2]
     require(n >= 2, "x must have at least two rows", x=x)
     units = unit_vectors(x)
@@ -72,6 +73,7 @@ def token_cosine(x: Float[Tensor, "*batch n d_model"]) -> Float[Tensor, "*batch"
     return (cosines.sum(dim=(-2, -1)) - own) / (n * (n - 1))
 
 
+@checked
 def ablated_streams(
     blocks: Iterable[EncoderBlock],
     x: Float[Tensor, "*batch n d_model"],
@@ -79,7 +81,7 @@ def ablated_streams(
     *,
     skip: bool = True,
     feed_forward: bool = True,
-    norm: str | None = None,
+    norm: Literal["pre", "post", "none"] | None = None,
 ) -> Float[Tensor, "depths *batch n d_model"]:
     """The tokens at every depth of a stack, with parts of all its blocks taken out.
 
@@ -106,8 +108,9 @@ def ablated_streams(
         >>> ablated_streams(stack, torch.zeros(5, 6), skip=False).shape
         torch.Size([4, 5, 6])
     """
-    require_choice(("pre", "post", "none"), norm="none" if norm is None else norm)
-    streams = [x]
+    blocks, streams = list(blocks), [x]
+    fits = all(_takes(block, x) for block in blocks)
+    require(fits, "x must have the width and the dtype of the blocks", x=x, dtype=x.dtype)
     for block in blocks:
         x = _pass(block.self_attention, x, skip, norm, mask=mask)
         if feed_forward:
@@ -116,8 +119,9 @@ def ablated_streams(
     return torch.stack(streams)
 
 
+@checked
 def random_stack(
-    seed: int, n_layers: int = 24, *, n: int = 16, d_model: int = 64, scale: float = 2**0.5
+    seed: Count, n_layers: Size = 24, *, n: Size = 16, d_model: Size = 64, scale: Positive = 2**0.5
 ) -> tuple[Float[Tensor, "n d_model"], list[EncoderBlock]]:
     r"""Tokens and a stack as before training: normal numbers, matrices that keep a row's length.
 
@@ -148,9 +152,6 @@ def random_stack(
         >>> rank_residual(ablated_streams(blocks, x, skip=False, norm="none")[-1]) < 1e-15
         tensor(True)
     """
-    require_int(0, seed=seed)
-    require_int(1, n_layers=n_layers, n=n, d_model=d_model)
-    require(0 < scale < float("inf"), "scale must be positive and finite", scale=scale)
     tokens, thoughts = (np.random.default_rng(seed + k) for k in (0, 100))
     x = torch.tensor(tokens.standard_normal((n, d_model)))
     return x, [_random_block(tokens, thoughts, d_model, scale) for _ in range(n_layers)]
@@ -170,6 +171,10 @@ def _random_block(
     return block
 
 
+def _takes(block: EncoderBlock, x: Tensor) -> bool:
+    return x.shape[-1] == block.d_model and x.dtype == next(block.parameters()).dtype
+
+
 def _pass(layer: Sublayer, x: Tensor, skip: bool, norm: str | None, **options: object) -> Tensor:
     """``Sublayer.forward`` with two switches."""
     norm = norm or ("pre" if layer.norm_first else "post")
@@ -177,8 +182,3 @@ def _pass(layer: Sublayer, x: Tensor, skip: bool, norm: str | None, **options: o
     write = layer.dropout(layer.layer(read, **options))
     out = x + write if skip else write
     return layer.norm(out) if norm == "post" else out
-
-
-def _require_matrix(x: Tensor) -> None:
-    require_float(x=x)
-    require(x.ndim >= 2 and x.numel() > 0, "x must have one row per token", x=x)

@@ -1,16 +1,20 @@
 """How differently two heads attend."""
 
 import math
+from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_choice, require_float
+from softlookup.checks import checked, require
 
 
+@checked
 def head_distance(
-    weights: Float[Tensor, "*batch heads n_q n_k"], *, measure: str = "jensen-shannon"
+    weights: Float[Tensor, "*batch heads n_q n_k"],
+    *,
+    measure: Literal["jensen-shannon", "total variation"] = "jensen-shannon",
 ) -> Float[Tensor, "heads heads"]:
     r"""How differently each two heads attend: the mean distance of their rows, from 0 to 1.
 
@@ -37,9 +41,6 @@ def head_distance(
         tensor([[0.0000, 0.5000],
                 [0.5000, 0.0000]])
     """
-    require_choice(("jensen-shannon", "total variation"), measure=measure)
-    require_float(weights=weights)
-    require(weights.ndim >= 3, "weights must have the axes (heads, n_q, n_k)", weights=weights)
     rows = weights.movedim(-3, 0).flatten(1, -2)
     rows = rows[:, (rows != 0).any(dim=-1).all(dim=0)]
     require(rows.shape[1] > 0, "there must be a row that is not all zeros", weights=weights)

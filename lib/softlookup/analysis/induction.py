@@ -5,16 +5,17 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from softlookup.analysis.patterns import pattern_scores
-from softlookup.checks import require, require_int
+from softlookup.checks import Size, checked, require
 from softlookup.masks import causal_mask
 
 
+@checked
 def repeating_texts(
-    n_texts: int,
-    n: int,
-    vocab_size: int,
+    n_texts: Size,
+    n: Size,
+    vocab_size: Size,
     *,
-    periods: tuple[int, int],
+    periods: tuple[Size, Size],
     generator: torch.Generator,
 ) -> Int[Tensor, "n_texts n"]:
     """Texts of random tokens that begin anew after a while, each after a time of its own.
@@ -44,10 +45,7 @@ def repeating_texts(
         >>> repeating_texts(1, 7, 20, periods=(3, 3), generator=generator)
         tensor([[19, 13,  0, 19, 13,  0, 19]])
     """
-    require_int(1, n_texts=n_texts, n=n, vocab_size=vocab_size)
-    require(len(periods) == 2, "periods must be the shortest and the longest", periods=periods)
     shortest, longest = periods
-    require_int(1, shortest=shortest, longest=longest)
     rule = "periods must be the shortest and the longest, at most n"
     require(shortest <= longest <= n, rule, periods=periods, n=n)
     period = torch.randint(shortest, longest + 1, (n_texts, 1), generator=generator)
@@ -55,6 +53,7 @@ def repeating_texts(
     return first.gather(1, torch.arange(n) % period)
 
 
+@checked(not_empty="n")
 def induction_pattern(ids: Int[Tensor, "*batch n"]) -> Bool[Tensor, "*batch n n"]:
     r"""What an induction head reads: the token after each earlier place with the same token.
 
@@ -75,13 +74,13 @@ def induction_pattern(ids: Int[Tensor, "*batch n"]) -> Bool[Tensor, "*batch n n"
                 [0, 0, 0],
                 [0, 1, 0]], dtype=torch.int32)
     """
-    require(ids.ndim >= 1 and ids.numel() > 0, "ids must hold at least one token", ids=ids)
     same = ids.unsqueeze(-1) == ids.unsqueeze(-2)
     after = torch.zeros_like(same)
     after[..., 1:] = same[..., :-1]
     return after & causal_mask(ids.shape[-1]).to(ids.device)
 
 
+@checked(not_empty="n")
 def induction_scores(
     weights: Float[Tensor, "*batch heads n n"], ids: Int[Tensor, "*batch n"]
 ) -> Float[Tensor, "heads"]:

@@ -1,19 +1,21 @@
 """The logit lens: what a model would say if it had to answer after each of its layers."""
 
+from typing import Annotated
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from softlookup.analysis.probes import capture
-from softlookup.checks import require
+from softlookup.checks import Ids, checked
+from softlookup.models import GPT
 
-_PARTS = ("embedding", "rows", "blocks", "norm", "unembedding")
+OfTokens = Annotated[Int[Tensor, "batch n"], Ids("model.config.vocab_size")]
 
 
-def residual_stream(
-    model: nn.Module, ids: Int[Tensor, "batch n"]
-) -> Float[Tensor, "streams batch n d_model"]:
+@checked
+def residual_stream(model: GPT, ids: OfTokens) -> Float[Tensor, "streams batch n d_model"]:
     r"""The rows of a decoder-only model before its first block and after each.
 
     Args:
@@ -24,27 +26,25 @@ def residual_stream(
         $L + 1$ times the rows of all tokens: the embeddings, then what each block leaves.
 
     Raises:
-        ValueError: The model has not the parts of a ``GPT``.
+        ValueError: An id is no token, or a text is longer than the context.
+        TypeError: The model is no ``GPT``.
 
     Source: Elhage et al. 2021, "The residual stream". Chapter: looking_inside#the-logit-lens.
 
     Example:
-        >>> from softlookup.models import GPT, GPTConfig
+        >>> from softlookup.models import GPTConfig
         >>> model = GPT(GPTConfig(vocab_size=5, context=7, d_model=6, n_heads=2, n_layers=3))
         >>> residual_stream(model, torch.tensor([[0, 4, 2]])).shape
         torch.Size([4, 1, 3, 6])
     """
-    missing = [part for part in _PARTS if not hasattr(model, part)]
-    require(not missing, "the model must be a GPT", model=type(model).__name__, missing=missing)
     names = ["rows", *(f"blocks.{k}.feed_forward.stream" for k in range(len(model.blocks)))]
     with capture(model, *names) as seen:
         model(ids)
     return torch.stack([seen[name] for name in names])
 
 
-def logit_lens(
-    model: nn.Module, ids: Int[Tensor, "batch n"]
-) -> Float[Tensor, "streams batch n vocab"]:
+@checked
+def logit_lens(model: GPT, ids: OfTokens) -> Float[Tensor, "streams batch n vocab"]:
     r"""Read the residual stream after each layer as if it were the last one.
 
     The model turns its last rows into scores by its norm and its unembedding, $\mathrm{norm}(x)
@@ -59,13 +59,14 @@ def logit_lens(
         $L + 1$ times the scores of the next token at each place; the last are the model's own.
 
     Raises:
-        ValueError: The model has not the parts of a ``GPT``.
+        ValueError: An id is no token, or a text is longer than the context.
+        TypeError: The model is no ``GPT``.
 
     Source: nostalgebraist 2020, "interpreting GPT: the logit lens".
     Chapter: looking_inside#the-logit-lens.
 
     Example:
-        >>> from softlookup.models import GPT, GPTConfig
+        >>> from softlookup.models import GPTConfig
         >>> model = GPT(GPTConfig(vocab_size=5, context=7, d_model=6, n_heads=2, n_layers=3))
         >>> ids = torch.tensor([[0, 4, 2]])
         >>> torch.allclose(logit_lens(model, ids)[-1], model(ids), atol=1e-6)

@@ -8,9 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_int
+from softlookup.checks import Count, Size, checked, require
 
 
+@checked
 @contextmanager
 def head_gates(
     layer: nn.Module, gates: Float[Tensor, "heads"] | Sequence[float | int]
@@ -57,8 +58,9 @@ def head_gates(
         hook.remove()
 
 
+@checked
 def head_importance(
-    loss: Callable[[Float[Tensor, "heads"]], float], n_heads: int
+    loss: Callable[[Float[Tensor, "heads"]], float], n_heads: Size
 ) -> Float[Tensor, "heads"]:
     r"""How much worse the model is without each head: $\mathcal{L}_{-h} - \mathcal{L}$.
 
@@ -81,12 +83,12 @@ def head_importance(
         >>> head_importance(lambda gates: 5.0 - 3.0 * gates[0].item(), 2)
         tensor([3., 0.], dtype=torch.float64)
     """
-    require_int(1, n_heads=n_heads)
     whole = float(loss(torch.ones(n_heads)))
     without = [float(loss(_without([h], n_heads))) for h in range(n_heads)]
     return torch.tensor(without, dtype=torch.float64) - whole
 
 
+@checked
 class Pruning(NamedTuple):
     """The course of a pruning.
 
@@ -100,7 +102,7 @@ class Pruning(NamedTuple):
     removed: list[int]
     quality: list[float]
 
-    def kept(self, n: int) -> list[int]:
+    def kept(self, n: Count) -> list[int]:
         """The ``n`` heads that were left when only ``n`` were left, in order.
 
         Args:
@@ -112,13 +114,13 @@ class Pruning(NamedTuple):
         Raises:
             ValueError: There are not so many heads.
         """
-        require_int(0, n=n)
         rule = "n must be at most the number of heads"
         require(n <= len(self.removed), rule, n=n, n_heads=len(self.removed))
         return sorted(self.removed[len(self.removed) - n :])
 
 
-def prune_greedily(quality: Callable[[Float[Tensor, "heads"]], float], n_heads: int) -> Pruning:
+@checked
+def prune_greedily(quality: Callable[[Float[Tensor, "heads"]], float], n_heads: Size) -> Pruning:
     """Take away the head that is missed least, then the next, until none is left.
 
     It asks for the quality $n(n+1)/2 + 1$ times, not $2^n$ times; so it may miss the best choice.
@@ -141,7 +143,6 @@ def prune_greedily(quality: Callable[[Float[Tensor, "heads"]], float], n_heads: 
         >>> prune_greedily(lambda gates: (gates @ torch.tensor([3.0, 1.0, 2.0])).item(), 3)
         Pruning(removed=[1, 2, 0], quality=[6.0, 5.0, 3.0, 0.0])
     """
-    require_int(1, n_heads=n_heads)
     removed: list[int] = []
     found = [float(quality(torch.ones(n_heads)))]
     while len(removed) < n_heads:

@@ -1,18 +1,19 @@
 """Activation patching: put what one run computed into another, and see what comes back."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
-from softlookup.analysis.probes import capture, probes_of
-from softlookup.checks import require, require_float
+from softlookup.analysis.probes import capture, hooked, probes_of
+from softlookup.checks import checked, require
 
 Replacement = Tensor | Callable[[Tensor], Tensor]
 
 
+@checked
 @contextmanager
 def patch(model: nn.Module, replacements: Mapping[str, Replacement]) -> Iterator[nn.Module]:
     """Let probes pass on other numbers than they see; all that follows is computed from those.
@@ -42,22 +43,16 @@ def patch(model: nn.Module, replacements: Mapping[str, Replacement]) -> Iterator
         >>> torch.equal(silent, layer.W_O.bias.expand(3, 4))
         True
     """
-    probes = {name: _only_probe(model, name) for name in replacements}
-    with ExitStack() as afterwards:
-        for name, probe in probes.items():
-            hook = probe.register_forward_hook(_replacer(name, replacements[name]))
-            afterwards.callback(hook.remove)
-        for part in model.modules():
-            if isinstance(getattr(part, "fused", None), bool):
-                afterwards.callback(setattr, part, "fused", part.fused)
-                part.fused = False
+    hooks = {_only_name(model, name): _replacer(name, new) for name, new in replacements.items()}
+    with hooked(model, hooks):
         yield model
 
 
+@checked
 def patching_effects(
     model: nn.Module,
-    clean: Tensor,
-    corrupted: Tensor,
+    clean: Real[Tensor, "*shape"],
+    corrupted: Real[Tensor, "*shape"],
     score: Callable[[Tensor], Tensor | float],
     probes: Sequence[str],
     *,
@@ -96,8 +91,6 @@ def patching_effects(
         >>> patching_effects(model, clean, corrupted, torch.sum, ["0"])
         tensor([[0.7500, 0.2500]], dtype=torch.float64)
     """
-    same = clean.shape == corrupted.shape
-    require(same, "clean and corrupted must have one shape", clean=clean, corrupted=corrupted)
     require(len(probes) > 0, "there must be at least one probe", probes=list(probes))
     names = [_only_name(model, name) for name in probes]
     with torch.no_grad():
@@ -107,6 +100,8 @@ def patching_effects(
             worst = float(score(model(corrupted)))
         rule = "the two inputs must differ in score, or nothing can come back"
         require(best != worst, rule, clean=best, corrupted=worst)
+        n_axes = min(right[name].ndim for name in names)
+        require(-n_axes <= axis < n_axes, "each probe must have this axis", axis=axis)
         sizes = {name: right[name].shape[axis] for name in names}
         require(len(set(sizes.values())) == 1, "the probes must be of one size", **sizes)
         effects = torch.zeros(len(names), sizes[names[0]], dtype=torch.float64)
@@ -125,14 +120,9 @@ def _only_name(model: nn.Module, name: str) -> str:
     return found[0]
 
 
-def _only_probe(model: nn.Module, name: str) -> nn.Module:
-    return model.get_submodule(_only_name(model, name))
-
-
 def _replacer(name: str, replacement: Replacement) -> Callable[..., Tensor]:
     def replace(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         new = replacement if isinstance(replacement, Tensor) else replacement(output)
-        require_float(replacement=new)
         fits = new.shape == output.shape and new.dtype == output.dtype
         rule = f"what {name!r} passes on must keep its shape and dtype"
         require(fits, rule, seen=output, replacement=new, dtype=new.dtype)

@@ -1,15 +1,17 @@
 """Detectors: which keys a pattern wants, and how much of a head's attention goes there."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
+from typing import Annotated, Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor
 
-from softlookup.checks import require, require_choice, require_float, require_int, require_mask
+from softlookup.checks import Count, Ids, Size, checked, require, require_mask
 
 
-def offset_pattern(n: int, offset: int) -> Bool[Tensor, "n n"]:
+@checked
+def offset_pattern(n: Size, offset: int) -> Bool[Tensor, "n n"]:
     """A positional pattern: each token reads the one ``offset`` places away.
 
     Args:
@@ -31,12 +33,11 @@ def offset_pattern(n: int, offset: int) -> Bool[Tensor, "n n"]:
                 [1, 0, 0],
                 [0, 1, 0]], dtype=torch.int32)
     """
-    require_int(1, n=n)
-    require(isinstance(offset, int), "offset must be an integer", offset=offset)
     return _steps(n) == offset
 
 
-def distance_pattern(n: int, least: int) -> Bool[Tensor, "n n"]:
+@checked
+def distance_pattern(n: Size, least: Size) -> Bool[Tensor, "n n"]:
     """A long-range pattern: each token reads those at least ``least`` places away.
 
     Args:
@@ -57,11 +58,11 @@ def distance_pattern(n: int, least: int) -> Bool[Tensor, "n n"]:
                 [0, 0, 0],
                 [1, 0, 0]], dtype=torch.int32)
     """
-    require_int(1, n=n, least=least)
     return _steps(n).abs() >= least
 
 
-def key_pattern(n: int, positions: Iterable[int]) -> Bool[Tensor, "n n"]:
+@checked
+def key_pattern(n: Size, positions: Collection[Count]) -> Bool[Tensor, "n n"]:
     """All tokens read the same few: the first one, the ends of phrases, the words of style.
 
     Args:
@@ -81,15 +82,15 @@ def key_pattern(n: int, positions: Iterable[int]) -> Bool[Tensor, "n n"]:
         tensor([[1, 0],
                 [1, 0]], dtype=torch.int32)
     """
-    require_int(1, n=n)
     pattern = torch.zeros(n, n, dtype=torch.bool)
     for position in positions:
-        _require_positions(n, position=position)
+        require(position < n, "a position must be less than n", position=position, n=n)
         pattern[:, position] = True
     return pattern
 
 
-def relation_pattern(n: int, pairs: Iterable[tuple[int, int]]) -> Bool[Tensor, "n n"]:
+@checked
+def relation_pattern(n: Size, pairs: Collection[tuple[Count, Count]]) -> Bool[Tensor, "n n"]:
     """A syntactic pattern: some tokens read those that they belong to, the others are not asked.
 
     Args:
@@ -111,41 +112,17 @@ def relation_pattern(n: int, pairs: Iterable[tuple[int, int]]) -> Bool[Tensor, "
                 [0, 0, 0],
                 [1, 0, 0]], dtype=torch.int32)
     """
-    require_int(1, n=n)
     pattern = torch.zeros(n, n, dtype=torch.bool)
     for reader, read in pairs:
-        _require_positions(n, reader=reader, read=read)
+        fits = max(reader, read) < n
+        require(fits, "a position must be less than n", reader=reader, read=read, n=n)
         pattern[reader, read] = True
     return pattern
 
 
-def same_token_pattern(ids: Int[Tensor, "*batch n"]) -> Bool[Tensor, "*batch n n"]:
-    """Each token reads the other places where the same token stands.
-
-    Args:
-        ids: The tokens.
-
-    Returns:
-        True at two different places with equal ids.
-
-    Raises:
-        ValueError: ``ids`` has no axis of tokens.
-
-    Source: lecture 003, "Self Attention". Chapter: many_heads#patterns.
-
-    Example:
-        >>> same_token_pattern(torch.tensor([7, 3, 7])).int()
-        tensor([[0, 0, 1],
-                [0, 0, 0],
-                [1, 0, 0]], dtype=torch.int32)
-    """
-    require(ids.ndim >= 1, "ids must be one row of tokens, or several", ids=ids)
-    same = ids.unsqueeze(-1) == ids.unsqueeze(-2)
-    return same & ~torch.eye(ids.shape[-1], dtype=torch.bool, device=ids.device)
-
-
+@checked(not_empty="n")
 def rarest_pattern(
-    ids: Int[Tensor, "*batch n"], counts: Int[Tensor, "vocab"] | Float[Tensor, "vocab"]
+    ids: Annotated[Int[Tensor, "*batch n"], Ids("vocab")], counts: Real[Tensor, "vocab"]
 ) -> Bool[Tensor, "*batch n n"]:
     """All tokens of a text read its rarest.
 
@@ -167,21 +144,18 @@ def rarest_pattern(
         tensor([[0, 1],
                 [0, 1]], dtype=torch.int32)
     """
-    require(ids.ndim >= 1 and ids.shape[-1] > 0, "ids must hold at least one token", ids=ids)
-    smallest, largest = int(ids.min()), int(ids.max())
-    rule = f"ids must be entries of counts, from 0 to {len(counts) - 1}"
-    require(smallest >= 0 and largest < len(counts), rule, smallest=smallest, largest=largest)
     of_each = counts[ids]
     rarest = of_each == of_each.amin(dim=-1, keepdim=True)
     return rarest.unsqueeze(-2).expand(*ids.shape, ids.shape[-1])
 
 
+@checked
 def pattern_scores(
     weights: Float[Tensor, "*batch heads n_q n_k"],
-    pattern: Bool[Tensor, "*batch n_q n_k"] | Bool[Tensor, "n_q n_k"],
-    mask: Bool[Tensor, "*#batch #n_q n_k"] | None = None,
+    pattern: Tensor,
+    mask: Tensor | None = None,
     *,
-    by: str = "weight",
+    by: Literal["weight", "largest"] = "weight",
 ) -> Float[Tensor, "heads"]:
     """How far each head follows a pattern, from 0 to 1, over all rows that leave it a choice.
 
@@ -189,8 +163,9 @@ def pattern_scores(
 
     Args:
         weights: The attention of each head, for one text or for several.
-        pattern: True at the keys that the pattern wants; the same for all texts, or each its own.
-        mask: True where a token could read. None: everywhere.
+        pattern: True at the keys that the pattern wants; the same for all texts, (n_q, n_k), or
+            each its own, (..., n_q, n_k). Like the mask, it may be on another device.
+        mask: True where a token could read, over (..., n_q, n_k). None: everywhere.
         by: ``"weight"``: the mean share of the attention that goes to wanted keys. ``"largest"``:
             how often the most read key is a wanted one, as Voita et al. count; keys that are read
             most together count by their share.
@@ -209,7 +184,6 @@ def pattern_scores(
         >>> pattern_scores(weights, offset_pattern(2, -1))
         tensor([0.7500])
     """
-    require_choice(("weight", "largest"), by=by)
     wanted, _, counts = _rows(weights, pattern, mask)
     if by == "weight":
         shares = (weights * wanted.unsqueeze(-3)).sum(dim=-1)
@@ -219,10 +193,11 @@ def pattern_scores(
     return shares.movedim(-2, 0)[:, counts].mean(dim=-1)
 
 
+@checked
 def label_heads(
     weights: Float[Tensor, "*batch heads n_q n_k"],
-    patterns: Mapping[str, Bool[Tensor, "..."]],
-    mask: Bool[Tensor, "*#batch #n_q n_k"] | None = None,
+    patterns: Mapping[str, Tensor],
+    mask: Tensor | None = None,
     *,
     least: float = 0.5,
 ) -> list[str | None]:
@@ -267,8 +242,6 @@ def label_heads(
 
 def _rows(weights: Tensor, pattern: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     """What each row wants and may read, over (*batch, n_q, n_k), and which rows count."""
-    require_float(weights=weights)
-    require(weights.ndim >= 3, "weights must have the axes (heads, n_q, n_k)", weights=weights)
     shape = (*weights.shape[:-3], *weights.shape[-2:])
     fits = pattern.dtype == torch.bool and pattern.shape in (shape, shape[-2:])
     rule = f"pattern must be boolean of shape {shape[-2:]} or {shape}"
@@ -289,9 +262,3 @@ def _steps(n: int) -> Int[Tensor, "n n"]:
     """From each token to each: j - i."""
     position = torch.arange(n)
     return position - position.unsqueeze(-1)
-
-
-def _require_positions(n: int, **positions: int) -> None:
-    require_int(0, **positions)
-    rule = "a position must be less than n"
-    require(max(positions.values()) < n, rule, **positions, n=n)

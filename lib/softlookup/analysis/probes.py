@@ -1,13 +1,14 @@
 """Look into a model while it runs: its probes, read through forward hooks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from torch import Tensor, nn
 
-from softlookup.checks import require
+from softlookup.checks import checked, require
 
 
+@checked
 @contextmanager
 def capture(model: nn.Module, *names: str) -> Iterator[dict[str, Tensor]]:
     """Read the probes of a model: each ``nn.Identity`` that says its name sees what passes by.
@@ -41,16 +42,52 @@ def capture(model: nn.Module, *names: str) -> Iterator[dict[str, Tensor]]:
     """
     wanted = probes_of(model, *names)
     seen: dict[str, Tensor] = {}
-    with ExitStack() as afterwards:
-        for name, probe in wanted.items():
-            afterwards.callback(probe.register_forward_hook(_keeper(seen, name)).remove)
-        for part in model.modules():
-            if isinstance(getattr(part, "fused", None), bool):
-                afterwards.callback(setattr, part, "fused", part.fused)
-                part.fused = False
+    with hooked(model, {name: _keeper(seen, name) for name in wanted}):
         yield seen
 
 
+@checked
+@contextmanager
+def hooked(model: nn.Module, hooks: Mapping[str, Callable[..., object]]) -> Iterator[None]:
+    """Put forward hooks on parts of a model, on the path that can be looked into.
+
+    While the block runs, every part with a switch ``fused`` has it off, since PyTorch's kernel
+    passes no probe. Afterwards the switches stand as before, and no hook is left.
+
+    Args:
+        model: Any model; it is run by the caller, inside the block.
+        hooks: For the full name of a part, what it calls with itself, its inputs and its output;
+            what this returns, unless None, is passed on in the output's place.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        ValueError: The model has no part of such a name.
+
+    Source: lecture 002, "Understanding the Model". Chapter: many_heads#the-probes.
+
+    Example:
+        >>> import torch
+        >>> model = nn.Sequential(nn.Identity())
+        >>> with hooked(model, {"0": lambda part, inputs, output: 2 * output}):
+        ...     model(torch.tensor([3.0]))
+        tensor([6.])
+    """
+    parts = dict(model.named_modules())
+    for name in hooks:
+        require(name in parts, f"the model has no part of the name {name!r}", parts=list(parts))
+    with ExitStack() as afterwards:
+        for name, hook in hooks.items():
+            afterwards.callback(parts[name].register_forward_hook(hook).remove)
+        for part in parts.values():
+            if isinstance(getattr(part, "fused", None), bool):
+                afterwards.callback(setattr, part, "fused", part.fused)
+                part.fused = False
+        yield
+
+
+@checked
 def probes_of(model: nn.Module, *names: str) -> dict[str, nn.Module]:
     """The probes of a model: its parts of class ``nn.Identity``.
 

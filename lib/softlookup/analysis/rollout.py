@@ -5,9 +5,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from softlookup.analysis.probes import capture
-from softlookup.checks import require, require_float
+from softlookup.checks import Share, checked, require
 
 
+@checked
 def attention_maps(
     model: nn.Module, *inputs: Tensor
 ) -> Float[Tensor, "layers *batch heads n_q n_k"]:
@@ -38,8 +39,9 @@ def attention_maps(
     return torch.stack(list(seen.values()))
 
 
+@checked(not_empty="layers heads n")
 def attention_rollout(
-    weights: Float[Tensor, "layers *batch heads n n"], *, residual: float = 0.5
+    weights: Float[Tensor, "layers *batch heads n n"], *, residual: Share = 0.5
 ) -> Float[Tensor, "layers *batch n n"]:
     r"""Multiply the maps of the layers: $R_\ell = \tilde{A}_\ell R_{\ell-1}$, $R_{-1} = I$.
 
@@ -69,11 +71,6 @@ def attention_rollout(
         tensor([[0.5000, 0.5000],
                 [0.7500, 0.2500]])
     """
-    require_float(weights=weights)
-    is_square = weights.ndim >= 4 and weights.shape[-1] == weights.shape[-2]
-    rule = "weights must have the axes (layers, ..., heads, n, n), all of one text"
-    require(is_square and weights.numel() > 0, rule, weights=weights)
-    require(0 <= residual <= 1, "residual must be from 0 to 1", residual=residual)
     maps = weights.mean(dim=-3)
     kept = torch.diag_embed(1 - maps.sum(dim=-1))  # what a row does not read, it keeps
     own = torch.eye(maps.shape[-1], dtype=maps.dtype, device=maps.device)

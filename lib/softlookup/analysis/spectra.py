@@ -5,9 +5,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from softlookup.attention import MultiHeadAttention
-from softlookup.checks import require, require_float
+from softlookup.checks import checked, require
 
 
+@checked(not_empty="m n")
 def captured_variance(matrix: Float[Tensor, "*batch m n"]) -> Float[Tensor, "*batch k"]:
     r"""The share of a matrix that its first $k$ directions hold, by squared singular values.
 
@@ -29,8 +30,6 @@ def captured_variance(matrix: Float[Tensor, "*batch m n"]) -> Float[Tensor, "*ba
         >>> captured_variance(torch.diag(torch.tensor([1.0, 2.0, 0.0])))
         tensor([0.8000, 1.0000, 1.0000])
     """
-    require_float(matrix=matrix)
-    require(matrix.ndim >= 2 and matrix.numel() > 0, "matrix must have entries", matrix=matrix)
     scale = matrix.detach().abs().amax(dim=(-2, -1), keepdim=True)
     require(bool((scale > 0).all()), "a matrix of zeros has no directions", matrix=matrix)
     energy = torch.linalg.svdvals(matrix / scale).square()  # the square of 1e200 is infinite
@@ -38,6 +37,7 @@ def captured_variance(matrix: Float[Tensor, "*batch m n"]) -> Float[Tensor, "*ba
     return sums / sums[..., -1:]
 
 
+@checked
 def score_matrices(layer: MultiHeadAttention) -> Float[Tensor, "heads d_model d_context"]:
     r"""The one matrix behind each head's scores: $W^Q_h (W^K_h)^\top$.
 

@@ -1,6 +1,5 @@
 """A Vision Transformer: an image read as a text of patches (Dosovitskiy et al. 2021)."""
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -8,14 +7,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from softlookup.attention.positions import LearnedPositions
-from softlookup.checks import require, require_choice, require_int
-from softlookup.layers import ACTIVATIONS, LayerNorm
+from softlookup.checks import Positive, Rate, Size, checked, require
+from softlookup.layers import Activation, LayerNorm
 from softlookup.models.blocks import EncoderBlock
+from softlookup.models.configuration import ModelConfig
 from softlookup.tokenization import patchify
 
 
+@checked
 @dataclass(frozen=True)
-class ViTConfig:
+class ViTConfig(ModelConfig):
     """Every choice that makes a ``ViT``.
 
     Attributes:
@@ -44,38 +45,27 @@ class ViTConfig:
         (16, 4, 256)
     """
 
-    n_classes: int
-    image_size: tuple[int, int]
-    patch_size: int
-    channels: int = 1
-    d_model: int = 64
-    n_heads: int = 4
-    n_layers: int = 2
-    d_ff: int | None = None
-    activation: str = "gelu"
-    dropout: float = 0.0
-    eps: float = 1e-6
+    n_classes: Size
+    image_size: tuple[Size, Size]
+    patch_size: Size
+    channels: Size = 1
+    d_model: Size = 64
+    n_heads: Size = 4
+    n_layers: Size = 2
+    d_ff: Size | None = None
+    activation: Activation = "gelu"
+    dropout: Rate = 0.0
+    eps: Positive = 1e-6
 
     def __post_init__(self) -> None:
-        """Check everything once."""
-        names = ("n_classes", "patch_size", "channels", "d_model", "n_heads", "n_layers")
-        require_int(1, **{name: getattr(self, name) for name in names}, d_ff=self.width_inside)
-        is_pair = isinstance(self.image_size, tuple) and len(self.image_size) == 2
-        rule = "image_size must be a pair: height and width"
-        require(is_pair, rule, image_size=self.image_size)
-        require_int(1, height=self.image_size[0], width=self.image_size[1])
+        """Check what no annotation can say."""
+        super().__post_init__()
         divides = all(side % self.patch_size == 0 for side in self.image_size)
         sizes = {"patch_size": self.patch_size, "image_size": self.image_size}
         require(divides, "patch_size must divide height and width", **sizes)
-        divides = self.d_model % self.n_heads == 0
-        require(divides, "n_heads must divide d_model", d_model=self.d_model, n_heads=self.n_heads)
-        require_choice(tuple(ACTIVATIONS), activation=self.activation)
-        rule = "dropout must be at least 0 and less than 1"
-        require(0 <= self.dropout < 1, rule, dropout=self.dropout)
-        require(0 < self.eps < math.inf, "eps must be positive and finite", eps=self.eps)
 
     @classmethod
-    def base(cls, n_classes: int = 1000) -> "ViTConfig":
+    def base(cls, n_classes: Size = 1000) -> "ViTConfig":
         """The paper's ViT-B/16.
 
         Args:
@@ -97,12 +87,8 @@ class ViTConfig:
         """How many numbers a patch has."""
         return self.channels * self.patch_size**2
 
-    @property
-    def width_inside(self) -> int:
-        """The width inside a feed-forward layer."""
-        return 4 * self.d_model if self.d_ff is None else self.d_ff
 
-
+@checked
 def parameter_count(config: ViTConfig) -> int:
     """Count the parameters by formula, without building the model.
 
@@ -127,6 +113,7 @@ def parameter_count(config: ViTConfig) -> int:
     return embeddings + config.n_layers * (attention + feed_forward + 2 * norm) + norm + head
 
 
+@checked(not_empty="batch")
 class ViT(nn.Module):
     """An encoder for images: each patch is a token, and one more token collects the answer.
 
@@ -161,9 +148,9 @@ class ViT(nn.Module):
         self.position_embedding = LearnedPositions(1 + config.n_patches, d_model)
         self.dropout = nn.Dropout(config.dropout)
         self.rows = nn.Identity()  # probe: what enters the first block
-        options = {"activation": config.activation, "dropout": config.dropout, "eps": eps}
+        sizes = d_model, config.n_heads, config.width_inside
         self.blocks = nn.ModuleList(
-            EncoderBlock(d_model, config.n_heads, config.width_inside, norm_first=True, **options)
+            EncoderBlock(*sizes, norm_first=True, **config.block_options)
             for _ in range(config.n_layers)
         )
         self.norm = LayerNorm(d_model, eps=eps)
@@ -184,11 +171,7 @@ class ViT(nn.Module):
         Raises:
             ValueError: There is no image, or the size or the dtype does not fit.
         """
-        x = self.patch_embedding(self._patches(images))
-        token = self.class_token.expand(len(x), 1, -1)
-        places = torch.arange(1 + x.shape[1], device=x.device)
-        x = torch.cat((token, x), dim=1) + self.position_embedding(places)
-        x = self.rows(self.dropout(x))
+        x = self._embed(self._patches(images))
         for block in self.blocks:
             x = block(x)
         return self.norm(x)
@@ -215,11 +198,16 @@ class ViT(nn.Module):
         images = images.unsqueeze(1) if grey else images
         fits = images.ndim == 4 and images.shape[1:] == wanted
         require(fits, f"images must be of the size {wanted}", images=images)
-        dtype = self.patch_embedding.weight.dtype
-        rule = f"images must have the model's dtype {dtype}"
-        require(images.dtype == dtype, rule, dtype=images.dtype)
         rows = patchify(images.flatten(0, 1), self.config.patch_size)  # images are but channels
         return rows.unflatten(-1, (len(images), -1)).transpose(0, 1)
+
+    def _embed(self, patches: Tensor) -> Tensor:
+        """One row per token: the class token first, each with the vector of its place."""
+        x = self.patch_embedding(patches)
+        token = self.class_token.expand(len(x), 1, -1)
+        places = torch.arange(1 + x.shape[1], device=x.device)
+        x = torch.cat((token, x), dim=1) + self.position_embedding(places)
+        return self.rows(self.dropout(x))
 
     def _start(self) -> None:
         """Where training begins: as in the authors' code, all classes score 0."""

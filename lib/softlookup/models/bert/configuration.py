@@ -1,14 +1,15 @@
 """Every choice that makes a BERT, and how many parameters follow from it."""
 
-import math
 from dataclasses import dataclass
 
-from softlookup.checks import require, require_choice, require_int
-from softlookup.layers import ACTIVATIONS
+from softlookup.checks import Positive, Rate, Size, checked
+from softlookup.layers import Activation
+from softlookup.models.configuration import ModelConfig
 
 
+@checked
 @dataclass(frozen=True)
-class BERTConfig:
+class BERTConfig(ModelConfig):
     """Every choice that makes a ``BERT``.
 
     Attributes:
@@ -37,31 +38,20 @@ class BERTConfig:
         512
     """
 
-    vocab_size: int
-    context: int
-    d_model: int = 768
-    n_heads: int = 12
-    n_layers: int = 12
-    d_ff: int | None = None
-    n_segments: int = 2
-    activation: str = "gelu"
-    dropout: float = 0.0
-    eps: float = 1e-12
+    vocab_size: Size
+    context: Size
+    d_model: Size = 768
+    n_heads: Size = 12
+    n_layers: Size = 12
+    d_ff: Size | None = None
+    n_segments: Size = 2
+    activation: Activation = "gelu"
+    dropout: Rate = 0.0
+    eps: Positive = 1e-12
     head: bool = True
 
-    def __post_init__(self) -> None:
-        """Check everything once."""
-        names = ("vocab_size", "context", "d_model", "n_heads", "n_layers", "n_segments")
-        require_int(1, **{name: getattr(self, name) for name in names}, d_ff=self.width_inside)
-        divides = self.d_model % self.n_heads == 0
-        require(divides, "n_heads must divide d_model", d_model=self.d_model, n_heads=self.n_heads)
-        require_choice(tuple(ACTIVATIONS), activation=self.activation)
-        rule = "dropout must be at least 0 and less than 1"
-        require(0 <= self.dropout < 1, rule, dropout=self.dropout)
-        require(0 < self.eps < math.inf, "eps must be positive and finite", eps=self.eps)
-
     @classmethod
-    def base(cls, vocab_size: int = 30_522) -> "BERTConfig":
+    def base(cls, vocab_size: Size = 30_522) -> "BERTConfig":
         """The paper's base model.
 
         Args:
@@ -73,7 +63,7 @@ class BERTConfig:
         return cls(vocab_size, 512, dropout=0.1)
 
     @classmethod
-    def large(cls, vocab_size: int = 30_522) -> "BERTConfig":
+    def large(cls, vocab_size: Size = 30_522) -> "BERTConfig":
         """The paper's large model.
 
         Args:
@@ -84,12 +74,8 @@ class BERTConfig:
         """
         return cls(vocab_size, 512, d_model=1024, n_heads=16, n_layers=24, dropout=0.1)
 
-    @property
-    def width_inside(self) -> int:
-        """The width inside a feed-forward layer."""
-        return 4 * self.d_model if self.d_ff is None else self.d_ff
 
-
+@checked
 def parameter_count(config: BERTConfig) -> int:
     """Count the parameters by formula, without building the model.
 

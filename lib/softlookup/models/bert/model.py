@@ -1,6 +1,7 @@
 """The model: three embeddings, a stack of encoder blocks, and the head that guesses tokens."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
@@ -8,8 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from softlookup.attention.positions import LearnedPositions
-from softlookup.checks import require, require_choice, require_int
-from softlookup.layers import ACTIVATIONS, LayerNorm
+from softlookup.checks import Ids, Positive, Size, checked, require
+from softlookup.layers import ACTIVATIONS, Activation, LayerNorm
 from softlookup.masks import padding_of
 from softlookup.models.bert.configuration import BERTConfig
 from softlookup.models.blocks import EncoderBlock
@@ -17,6 +18,7 @@ from softlookup.models.blocks import EncoderBlock
 INITIAL_STD = 0.02
 
 
+@checked
 class MaskedTokenHead(nn.Module):
     r"""Scores for the token under the mask: $\mathrm{norm}(f(xW + b))\,E^\top + b_{\mathcal{V}}$.
 
@@ -42,18 +44,23 @@ class MaskedTokenHead(nn.Module):
     """
 
     def __init__(
-        self, vocab_size: int, d_model: int, *, activation: str = "gelu", eps: float = 1e-12
+        self,
+        vocab_size: Size,
+        d_model: Size,
+        *,
+        activation: Activation = "gelu",
+        eps: Positive = 1e-12,
     ) -> None:
         super().__init__()
-        require_int(1, vocab_size=vocab_size, d_model=d_model)
-        require_choice(tuple(ACTIVATIONS), activation=activation)
-        self.activation = activation
+        self.vocab_size, self.d_model, self.activation = vocab_size, d_model, activation
         self.W = nn.Linear(d_model, d_model)
         self.norm = LayerNorm(d_model, eps=eps)
         self.bias = nn.Parameter(torch.zeros(vocab_size))
 
     def forward(
-        self, rows: Float[Tensor, "*batch d_model"], table: Float[Tensor, "vocab d_model"]
+        self,
+        rows: Float[Tensor, "*batch {self.d_model}"],
+        table: Float[Tensor, "{self.vocab_size} {self.d_model}"],
     ) -> Float[Tensor, "*batch vocab"]:
         """Compare what became of each row with the embedding of every token.
 
@@ -67,14 +74,10 @@ class MaskedTokenHead(nn.Module):
         Raises:
             ValueError: The width of ``rows`` or the shape of ``table`` does not fit.
         """
-        width = self.W.in_features
-        fits = rows.ndim >= 1 and rows.shape[-1] == width
-        require(fits, f"rows must have rows of length {width}", rows=rows)
-        wanted = (len(self.bias), width)
-        require(table.shape == wanted, f"table must have the shape {wanted}", table=table)
         return F.linear(self.norm(ACTIVATIONS[self.activation](self.W(rows))), table, self.bias)
 
 
+@checked(not_empty="n")
 class BERT(nn.Module):
     """An encoder whose every token reads the whole text, before it and behind it.
 
@@ -109,9 +112,8 @@ class BERT(nn.Module):
         self.norm = LayerNorm(d_model, eps=eps)
         self.dropout = nn.Dropout(config.dropout)
         self.rows = nn.Identity()  # probe: what enters the first block
-        options = {"activation": config.activation, "dropout": config.dropout, "eps": eps}
         self.blocks = nn.ModuleList(
-            EncoderBlock(d_model, config.n_heads, config.width_inside, **options)
+            EncoderBlock(d_model, config.n_heads, config.width_inside, **config.block_options)
             for _ in range(config.n_layers)
         )
         options = {"activation": config.activation, "eps": eps}
@@ -120,9 +122,9 @@ class BERT(nn.Module):
 
     def forward(
         self,
-        ids: Int[Tensor, "batch n"],
+        ids: Annotated[Int[Tensor, "batch n"], Ids("self.config.vocab_size")],
         lengths: Int[Tensor, "batch"] | Sequence[int] | None = None,
-        segments: Int[Tensor, "batch n"] | None = None,
+        segments: Annotated[Int[Tensor, "batch n"], Ids("self.config.n_segments")] | None = None,
     ) -> Float[Tensor, "batch n d_model"]:
         """Read a batch of texts that are filled up to one length.
 
@@ -138,18 +140,15 @@ class BERT(nn.Module):
             ValueError: An id is no token, a segment unknown, a text longer than the context, or
                 the lengths do not fit.
         """
-        segments = torch.zeros_like(ids) if segments is None else segments
-        self._check_input(ids, segments)
-        x, mask = self._embedded(ids, segments), None
-        if lengths is not None:
-            mask = padding_of(lengths, ids)
-            x = x.masked_fill(~mask.mT, 0.0)
-        x = self.rows(x)
+        mask = None if lengths is None else padding_of(lengths, ids)
+        x = self._embed(ids, segments, mask)
         for block in self.blocks:
             x = block(x, mask)
         return x
 
-    def mlm_scores(self, rows: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab"]:
+    def mlm_scores(
+        self, rows: Float[Tensor, "*batch {self.config.d_model}"]
+    ) -> Float[Tensor, "*batch vocab"]:
         """Which token might stand at each of these places.
 
         Args:
@@ -165,19 +164,17 @@ class BERT(nn.Module):
         require(has_head, "a BERT without a head scores no tokens", head=self.config.head)
         return self.head(rows, self.embedding.weight)
 
-    def _embedded(self, ids: Tensor, segments: Tensor) -> Tensor:
+    def _embed(self, ids: Tensor, segments: Tensor | None, mask: Tensor | None) -> Tensor:
         """Token, place and segment, in one row, normalised."""
-        places = torch.arange(ids.shape[-1], device=ids.device)
-        x = self.embedding(ids) + self.position_embedding(places) + self.segment_embedding(segments)
-        return self.dropout(self.norm(x))
-
-    def _check_input(self, ids: Tensor, segments: Tensor) -> None:
-        _require_ids(self.config.vocab_size, ids=ids)
         n, context = ids.shape[-1], self.config.context
         require(n <= context, "a text must not be longer than the context", n=n, context=context)
-        same = segments.shape == ids.shape
-        require(same, "ids must have a segment each", ids=ids, segments=segments)
-        _require_ids(self.config.n_segments, segments=segments)
+        places = torch.arange(n, device=ids.device)
+        segments = torch.zeros_like(ids) if segments is None else segments
+        x = self.embedding(ids) + self.position_embedding(places) + self.segment_embedding(segments)
+        x = self.dropout(self.norm(x))
+        if mask is not None:
+            x = x.masked_fill(~mask.mT, 0.0)  # nothing comes out of filler
+        return self.rows(x)
 
     def _start(self) -> None:
         """Where training begins."""
@@ -186,16 +183,3 @@ class BERT(nn.Module):
                 nn.init.normal_(module.weight, std=INITIAL_STD)
             if isinstance(module, nn.Linear):
                 nn.init.zeros_(module.bias)
-
-
-def _require_ids(size: int, **values: Tensor) -> None:
-    for name, ids in values.items():
-        is_matrix = ids.ndim == 2 and ids.shape[-1] >= 1
-        rule = f"{name} must be one row of at least one token per text"
-        require(is_matrix, rule, **{name: ids})
-        is_integer = not (ids.is_floating_point() or ids.dtype == torch.bool)
-        require(is_integer, f"{name} must be integers", dtype=ids.dtype)
-        smallest, largest = (ids.min().item(), ids.max().item()) if ids.numel() else (0, 0)
-        fits = smallest >= 0 and largest < size
-        rule = f"{name} must be from 0 to {size - 1}"
-        require(fits, rule, smallest=smallest, largest=largest)

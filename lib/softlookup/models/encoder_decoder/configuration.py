@@ -1,18 +1,17 @@
 """Every choice that makes a Transformer, and how many parameters follow from it."""
 
-import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
-from softlookup.checks import require, require_choice, require_int
-from softlookup.layers import ACTIVATIONS
-from softlookup.models.blocks import NORMS
+from softlookup.checks import Positive, Rate, Size, checked, require
+from softlookup.layers import Activation
+from softlookup.models.blocks import Norm
+from softlookup.models.configuration import ModelConfig
 
-TIES = ("all", "output", "none")
 
-
+@checked
 @dataclass(frozen=True)
-class TransformerConfig:
+class TransformerConfig(ModelConfig):
     """Every choice that makes a ``Transformer``; left alone, those of the paper's base model.
 
     Attributes:
@@ -50,46 +49,41 @@ class TransformerConfig:
         (64, (37000, 37000))
     """
 
-    vocab_size: int
-    target_vocab_size: int | None = None
-    d_model: int = 512
-    n_heads: int = 8
-    n_encoder_layers: int = 6
-    n_decoder_layers: int = 6
-    d_ff: int = 2048
-    dropout: float = 0.1
-    tie: str = "all"
+    vocab_size: Size
+    target_vocab_size: Size | None = None
+    d_model: Size = 512
+    n_heads: Size = 8
+    n_encoder_layers: Size = 6
+    n_decoder_layers: Size = 6
+    d_ff: Size = 2048
+    dropout: Rate = 0.1
+    tie: Literal["all", "output", "none"] = "all"
     norm_first: bool = False
-    norm: str = "layer"
+    norm: Norm = "layer"
     final_norm: bool | None = None
-    activation: str = "relu"
+    activation: Activation = "relu"
     gated: bool = False
     bias: bool = True
     attention_bias: bool = False
-    eps: float = 1e-5
+    eps: Positive = 1e-5
+
+    passed_on: ClassVar[tuple[str, ...]] = (
+        *("norm_first", "norm", "activation", "gated"),
+        *("bias", "attention_bias", "dropout", "eps"),
+    )
 
     def __post_init__(self) -> None:
-        """Check everything once."""
-        source, target = self.vocab_sizes
-        require_int(1, vocab_size=source, target_vocab_size=target)
-        names = ("d_model", "n_heads", "n_encoder_layers", "n_decoder_layers", "d_ff")
-        require_int(1, **{name: getattr(self, name) for name in names})
-        divides = self.d_model % self.n_heads == 0
-        require(divides, "n_heads must divide d_model", d_model=self.d_model, n_heads=self.n_heads)
+        """Check what no annotation can say."""
+        super().__post_init__()
         rule = "d_model must be even: the positions need pairs of sine and cosine"
         require(self.d_model % 2 == 0, rule, d_model=self.d_model)
-        rule = "dropout must be at least 0 and less than 1"
-        require(0 <= self.dropout < 1, rule, dropout=self.dropout)
-        require(0 < self.eps < math.inf, "eps must be positive and finite", eps=self.eps)
-        require_choice(TIES, tie=self.tie)
-        require_choice(NORMS, norm=self.norm)
-        require_choice(tuple(ACTIVATIONS), activation=self.activation)
+        source, target = self.vocab_sizes
         rule = 'tie="all" needs one vocabulary for source and target'
         fits = self.tie != "all" or source == target
         require(fits, rule, vocab_size=source, target_vocab_size=target)
 
     @classmethod
-    def base(cls, vocab_size: int) -> "TransformerConfig":
+    def base(cls, vocab_size: Size) -> "TransformerConfig":
         """The paper's base model.
 
         Args:
@@ -101,7 +95,7 @@ class TransformerConfig:
         return cls(vocab_size)
 
     @classmethod
-    def big(cls, vocab_size: int) -> "TransformerConfig":
+    def big(cls, vocab_size: Size) -> "TransformerConfig":
         """The paper's big model.
 
         Args:
@@ -122,13 +116,6 @@ class TransformerConfig:
     def ends_with_norm(self) -> bool:
         """Whether a norm stands behind each stack."""
         return self.norm_first if self.final_norm is None else self.final_norm
-
-    @property
-    def block_options(self) -> dict[str, Any]:
-        """What ``EncoderBlock`` and ``DecoderBlock`` take by name."""
-        names = ("norm_first", "norm", "activation", "gated", "bias", "attention_bias", "dropout",
-                 "eps")  # fmt: skip
-        return {name: getattr(self, name) for name in names}
 
 
 class ParameterCounts(NamedTuple):
@@ -161,6 +148,7 @@ class ParameterCounts(NamedTuple):
         return self.embeddings + self.core
 
 
+@checked
 def parameter_counts(config: TransformerConfig) -> ParameterCounts:
     """Count the parameters by formula, without building the model.
 

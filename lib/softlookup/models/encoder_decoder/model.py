@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -11,11 +11,13 @@ from torch import Tensor, nn
 
 from softlookup.attention import KeyValueCache
 from softlookup.attention.positions import sinusoidal
-from softlookup.checks import require, require_ids
+from softlookup.checks import Ids, checked
 from softlookup.masks import causal_mask, padding_of
 from softlookup.models.blocks import DecoderBlock, EncoderBlock, make_norm
 from softlookup.models.encoder_decoder.configuration import TransformerConfig
 from softlookup.ops import without_unread
+
+SourceToken, TargetToken = Ids("self.config.vocab_sizes[0]"), Ids("self.config.vocab_sizes[1]")
 
 
 class Encoded(NamedTuple):
@@ -33,8 +35,8 @@ class Encoded(NamedTuple):
         torch.Size([2, 1, 3])
     """
 
-    context: Tensor
-    mask: Tensor
+    context: Float[Tensor, "batch n_k d_model"]
+    mask: Bool[Tensor, "batch 1 n_k"]
 
 
 class DecoderState(NamedTuple):
@@ -56,9 +58,10 @@ class DecoderState(NamedTuple):
 
     written: KeyValueCache
     context: KeyValueCache
-    mask: Tensor
+    mask: Bool[Tensor, "batch 1 n_k"]
 
 
+@checked(not_empty="n_q n_k")
 class Transformer(nn.Module):
     r"""An encoder that reads a source at once, and a decoder that writes a target.
 
@@ -111,7 +114,9 @@ class Transformer(nn.Module):
         self._start()
 
     def encode(
-        self, source: Int[Tensor, "batch n_k"], lengths: Int[Tensor, "batch"] | Sequence[int]
+        self,
+        source: Annotated[Int[Tensor, "batch n_k"], SourceToken],
+        lengths: Int[Tensor, "batch"] | Sequence[int],
     ) -> Encoded:
         """Read a batch of source texts that are filled up to one length.
 
@@ -134,8 +139,8 @@ class Transformer(nn.Module):
 
     def decode(
         self,
-        target: Int[Tensor, "batch n_q"],
-        context: Float[Tensor, "batch n_k d_model"],
+        target: Annotated[Int[Tensor, "batch n_q"], TargetToken],
+        context: Float[Tensor, "batch n_k {self.config.d_model}"],
         context_mask: Bool[Tensor, "batch #n_q n_k"],
         lengths: Int[Tensor, "batch"] | Sequence[int] | None = None,
     ) -> Float[Tensor, "batch n_q vocab"]:
@@ -163,9 +168,9 @@ class Transformer(nn.Module):
 
     def forward(
         self,
-        source: Int[Tensor, "batch n_k"],
+        source: Annotated[Int[Tensor, "batch n_k"], SourceToken],
         source_lengths: Int[Tensor, "batch"] | Sequence[int],
-        target: Int[Tensor, "batch n_q"],
+        target: Annotated[Int[Tensor, "batch n_q"], TargetToken],
         target_lengths: Int[Tensor, "batch"] | Sequence[int] | None = None,
     ) -> Float[Tensor, "batch n_q vocab"]:
         """The scores of all target tokens at all places, the tokens before being given.
@@ -186,7 +191,9 @@ class Transformer(nn.Module):
         return self.decode(target, encoded.context, encoded.mask, target_lengths)
 
     def start(
-        self, source: Int[Tensor, "batch n_k"], lengths: Int[Tensor, "batch"] | Sequence[int]
+        self,
+        source: Annotated[Int[Tensor, "batch n_k"], SourceToken],
+        lengths: Int[Tensor, "batch"] | Sequence[int],
     ) -> DecoderState:
         """Read the source and make the state before the first target token; ``step`` goes on.
 
@@ -211,7 +218,7 @@ class Transformer(nn.Module):
         return state
 
     def step(
-        self, ids: Int[Tensor, "batch"], state: DecoderState
+        self, ids: Annotated[Int[Tensor, "batch"], TargetToken], state: DecoderState
     ) -> tuple[Float[Tensor, "batch vocab"], DecoderState]:
         """One more token each: the scores of the next; what ``greedy`` and ``beam_search`` call.
 
@@ -243,9 +250,6 @@ class Transformer(nn.Module):
 
     def _rows(self, ids: Tensor, table: nn.Embedding, start: int = 0) -> Tensor:
         """Embedding and position of each token, in one row."""
-        is_matrix = ids.ndim == 2 and ids.shape[-1] >= 1
-        require(is_matrix, "ids must be one row of at least one token per text", ids=ids)
-        require_ids(table.num_embeddings, ids=ids)
         d_model, weight = self.config.d_model, table.weight
         codes = sinusoidal(ids.shape[-1], d_model, start=start, dtype=weight.dtype)
         codes = codes.to(weight.device)

@@ -2,19 +2,20 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar, Literal
 
-from softlookup.checks import require, require_choice, require_int
-from softlookup.layers import ACTIVATIONS
-from softlookup.models.blocks import NORMS
+from softlookup.checks import Count, Positive, Rate, Size, checked, require
+from softlookup.layers import Activation
+from softlookup.models.blocks import Norm
+from softlookup.models.configuration import ModelConfig
 
-POSITIONS = ("learned", "rotary", "none")
 GPT2_SIZES = {"small": (768, 12), "medium": (1024, 24), "large": (1280, 36), "xl": (1600, 48)}
 """Width and number of blocks; a head is 64 columns wide in all of them."""
 
 
+@checked
 @dataclass(frozen=True)
-class GPTConfig:
+class GPTConfig(ModelConfig):
     """Every choice that makes a ``GPT``; left alone, those of GPT-2 but for dropout and GELU.
 
     Attributes:
@@ -52,57 +53,44 @@ class GPTConfig:
 
     Example:
         >>> config = GPTConfig(50, context=64, d_model=128, n_heads=4, n_layers=4)
-        >>> config.d_inner, config.kv_heads
+        >>> config.width_inside, config.kv_heads
         (512, 4)
     """
 
-    vocab_size: int
-    context: int
-    d_model: int
-    n_heads: int
-    n_layers: int
-    d_ff: int | None = None
-    n_kv_heads: int | None = None
-    positions: str = "learned"
-    window: int | None = None
-    n_sinks: int = 0
+    vocab_size: Size
+    context: Size
+    d_model: Size
+    n_heads: Size
+    n_layers: Size
+    d_ff: Size | None = None
+    n_kv_heads: Size | None = None
+    positions: Literal["learned", "rotary", "none"] = "learned"
+    window: Size | None = None
+    n_sinks: Count = 0
     norm_first: bool = True
-    norm: str = "layer"
-    activation: str = "gelu"
+    norm: Norm = "layer"
+    activation: Activation = "gelu"
     gated: bool = False
     bias: bool = True
     qk_norm: bool = False
-    dropout: float = 0.0
+    dropout: Rate = 0.0
     tie: bool = True
     zero_writes: bool = False
-    eps: float = 1e-5
+    eps: Positive = 1e-5
+
+    passed_on: ClassVar[tuple[str, ...]] = (
+        *("norm_first", "norm", "activation", "gated", "bias"),
+        *("n_kv_heads", "qk_norm", "dropout", "eps"),
+    )
 
     def __post_init__(self) -> None:
-        """Check everything once."""
-        names = ("vocab_size", "context", "d_model", "n_heads", "n_layers")
-        require_int(1, **{name: getattr(self, name) for name in names})
-        require_int(1, d_ff=self.d_inner, n_kv_heads=self.kv_heads)
-        sizes = {"d_model": self.d_model, "n_heads": self.n_heads}
-        require(self.d_model % self.n_heads == 0, "n_heads must divide d_model", **sizes)
+        """Check what no annotation can say."""
+        super().__post_init__()
         heads = {"n_heads": self.n_heads, "n_kv_heads": self.kv_heads}
         require(self.n_heads % self.kv_heads == 0, "n_kv_heads must divide n_heads", **heads)
-        require_choice(POSITIONS, positions=self.positions)
-        rule = "with rotary positions the width of a head must be even"
         is_even = self.positions != "rotary" or self.d_model // self.n_heads % 2 == 0
-        require(is_even, rule, **sizes)
-        self._check_window()
-        require_choice(NORMS, norm=self.norm)
-        require_choice(tuple(ACTIVATIONS), activation=self.activation)
-        rule = "dropout must be at least 0 and less than 1"
-        require(0 <= self.dropout < 1, rule, dropout=self.dropout)
-        is_bool = isinstance(self.zero_writes, bool)
-        require(is_bool, "zero_writes must be True or False", zero_writes=self.zero_writes)
-        require(0 < self.eps < math.inf, "eps must be positive and finite", eps=self.eps)
-
-    def _check_window(self) -> None:
-        require_int(0, n_sinks=self.n_sinks)
-        if self.window is not None:
-            require_int(1, window=self.window)
+        rule = "with rotary positions the width of a head must be even"
+        require(is_even, rule, d_model=self.d_model, n_heads=self.n_heads)
         rule = "sinks need a window: without one, all tokens are read"
         require(self.window is not None or self.n_sinks == 0, rule, n_sinks=self.n_sinks)
 
@@ -116,7 +104,7 @@ class GPTConfig:
         return cls(40_478, 512, 768, 12, 12, norm_first=False, activation="gelu_tanh", dropout=0.1)
 
     @classmethod
-    def gpt2(cls, size: str = "small") -> "GPTConfig":
+    def gpt2(cls, size: Literal["small", "medium", "large", "xl"] = "small") -> "GPTConfig":
         """A model of 2019.
 
         Args:
@@ -128,14 +116,13 @@ class GPTConfig:
         Raises:
             ValueError: ``size`` is unknown.
         """
-        require_choice(tuple(GPT2_SIZES), size=size)
         d_model, n_layers = GPT2_SIZES[size]
         sizes = (50_257, 1024, d_model, d_model // 64, n_layers)
         return cls(*sizes, activation="gelu_tanh", dropout=0.1)
 
     @classmethod
     def modern(
-        cls, vocab_size: int, context: int, d_model: int, n_heads: int, n_layers: int
+        cls, vocab_size: Size, context: Size, d_model: Size, n_heads: Size, n_layers: Size
     ) -> "GPTConfig":
         """The block of today.
 
@@ -151,12 +138,12 @@ class GPTConfig:
             and keys, and no biases.
         """
         sizes = (vocab_size, context, d_model, n_heads, n_layers, 8 * math.ceil(d_model / 3))
-        return cls(*sizes, positions="rotary", norm="rms", activation="silu", gated=True,
-                   bias=False, qk_norm=True)  # fmt: skip
+        kinds = {"positions": "rotary", "norm": "rms", "activation": "silu"}
+        return cls(*sizes, **kinds, gated=True, bias=False, qk_norm=True)
 
     @classmethod
     def quick(
-        cls, vocab_size: int, context: int, d_model: int, n_heads: int, n_layers: int
+        cls, vocab_size: Size, context: Size, d_model: Size, n_heads: Size, n_layers: Size
     ) -> "GPTConfig":
         """The model of the book's recipe: the block of today, for a run of few steps.
 
@@ -175,23 +162,12 @@ class GPTConfig:
         return replace(today, window=4, n_kv_heads=1, tie=False)
 
     @property
-    def d_inner(self) -> int:
-        """The width inside a feed-forward layer."""
-        return 4 * self.d_model if self.d_ff is None else self.d_ff
-
-    @property
     def kv_heads(self) -> int:
         """How many heads of keys and values there are."""
         return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
 
-    @property
-    def block_options(self) -> dict[str, Any]:
-        """What ``EncoderBlock`` takes by name."""
-        names = ("norm_first", "norm", "activation", "gated", "bias", "n_kv_heads", "qk_norm",
-                 "dropout", "eps")  # fmt: skip
-        return {name: getattr(self, name) for name in names}
 
-
+@checked
 def parameter_count(config: GPTConfig) -> int:
     """Count the parameters by formula, without building the model.
 
@@ -207,13 +183,13 @@ def parameter_count(config: GPTConfig) -> int:
         >>> parameter_count(GPTConfig.gpt1()), parameter_count(GPTConfig.gpt2())
         (116534784, 124439808)
     """
-    d_model, d_inner = config.d_model, config.d_inner
+    d_model, d_ff = config.d_model, config.width_inside
     d_head = d_model // config.n_heads
     d_kv = config.kv_heads * d_head
     attention = 2 * d_model * (d_model + d_kv) + 2 * (d_model + d_kv) * config.bias
     attention += 2 * d_head * config.qk_norm
     inner = 2 if config.gated else 1
-    feed_forward = (inner + 1) * d_model * d_inner + (inner * d_inner + d_model) * config.bias
+    feed_forward = (inner + 1) * d_model * d_ff + (inner * d_ff + d_model) * config.bias
     norm = d_model * (2 if config.norm == "layer" and config.bias else 1)
     tables = config.vocab_size * (1 if config.tie else 2)
     tables += config.context * (config.positions == "learned")

@@ -1,19 +1,23 @@
 """The model: a table of tokens, blocks that read backwards, and the table again."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from softlookup.attention import KeyValueCache, readable
+from softlookup.attention import KeyValueCache, Reading, readable
 from softlookup.attention.positions import LearnedPositions, Rotary
-from softlookup.checks import require, require_ids, require_int
+from softlookup.checks import Ids, checked, require
 from softlookup.models.blocks import EncoderBlock, make_norm
 from softlookup.models.gpt.configuration import GPTConfig
 
+Token = Ids("self.config.vocab_size")
 
+
+@checked
 class GPT(nn.Module):
     r"""A language model: $h_0 = E_w + P_t$, then blocks, then scores $h_n E^\top$ of what is next.
 
@@ -51,7 +55,7 @@ class GPT(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.rows = nn.Identity()  # probe: what enters the first block
         self.blocks = nn.ModuleList(
-            EncoderBlock(d_model, n_heads, config.d_inner, **config.block_options)
+            EncoderBlock(d_model, n_heads, config.width_inside, **config.block_options)
             for _ in range(config.n_layers)
         )
         last = make_norm(config.norm, d_model, eps=config.eps, bias=config.bias)
@@ -61,7 +65,7 @@ class GPT(nn.Module):
 
     def forward(
         self,
-        ids: Int[Tensor, "batch n"],
+        ids: Annotated[Int[Tensor, "batch n"], Token],
         lengths: Int[Tensor, "batch"] | Sequence[int] | None = None,
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "batch n vocab"]:
@@ -82,23 +86,13 @@ class GPT(nn.Module):
                 ``config.context`` (only with a cache that has a window, and without learned
                 positions, may it go on), or the cache is of another model or other texts.
         """
-        _check_ids(ids, self.config.vocab_size)
-        lengths = None if lengths is None else _checked_lengths(lengths, ids)
-        self._check_room(ids, lengths, cache)
-        places, slots, mask = self._places(ids, lengths, cache)
-        x = self.embedding(ids)
-        if self.position_embedding is not None:
-            x = x + self.position_embedding(places.clamp(min=0))
-        if lengths is not None:
-            x = x.masked_fill(places.unsqueeze(-1) < 0, 0.0)  # not even NaN comes out of filler
-        x = self.rows(self.dropout(x))
-        layers = [None] * len(self.blocks) if cache is None else cache.layers
-        for block, layer in zip(self.blocks, layers, strict=True):
-            x = block(x, mask, rotary=self.rotary, positions=slots.clamp(min=0), cache=layer)
+        places, mask, readings = self._readings(ids, lengths, cache)
+        x = self._embed(ids, places)
+        for block, reading in zip(self.blocks, readings, strict=True):
+            x = block(x, mask, **reading)
         if cache is not None:
             cache.forget()
-        table = self.embedding if self.unembedding is None else self.unembedding
-        return F.linear(self.norm(x), table.weight)
+        return self._unembed(self.norm(x))
 
     def new_cache(self) -> KeyValueCache:
         """An empty cache for this model.
@@ -113,7 +107,7 @@ class GPT(nn.Module):
     @torch.no_grad()
     def start(
         self,
-        prompts: Int[Tensor, "batch n"],
+        prompts: Annotated[Int[Tensor, "batch n"], Token],
         lengths: Int[Tensor, "batch"] | Sequence[int] | None = None,
     ) -> KeyValueCache:
         """Read the beginnings of texts, so that ``step`` can go on.
@@ -138,7 +132,7 @@ class GPT(nn.Module):
 
     @torch.no_grad()
     def step(
-        self, tokens: Int[Tensor, "batch"], cache: KeyValueCache
+        self, tokens: Annotated[Int[Tensor, "batch"], Token], cache: KeyValueCache
     ) -> tuple[Float[Tensor, "batch vocab"], KeyValueCache]:
         """One more token each: the scores of the next, as the functions of ``decoding`` call it.
 
@@ -155,19 +149,47 @@ class GPT(nn.Module):
         cache = cache.copy()
         return self(tokens.unsqueeze(-1), cache=cache)[:, -1], cache
 
+    def _embed(self, ids: Tensor, places: Tensor) -> Tensor:
+        """One row per token: the token's own and, where positions are learned, its place's."""
+        x = self.embedding(ids)
+        if self.position_embedding is not None:
+            x = x + self.position_embedding(places.clamp(min=0))
+        if places.ndim == 2:  # there may be filler: not even NaN comes out of it
+            x = x.masked_fill(places.unsqueeze(-1) < 0, 0.0)
+        return self.rows(self.dropout(x))
+
+    def _unembed(self, x: Tensor) -> Tensor:
+        """How well each token of the vocabulary fits each row."""
+        table = self.embedding if self.unembedding is None else self.unembedding
+        return F.linear(x, table.weight)
+
+    def _readings(
+        self,
+        ids: Tensor,
+        lengths: Tensor | Sequence[int] | None,
+        cache: KeyValueCache | None,
+    ) -> tuple[Tensor, Tensor, list[Reading]]:
+        """Where the tokens stand, -1 at filler, what they may read, and how each block reads."""
+        lengths = None if lengths is None else _lengths_of(ids, lengths)
+        self._check_room(ids, lengths, cache)
+        places, slots = self._places(ids, lengths, cache)
+        rule = self.config if cache is None else cache
+        mask = readable(places, slots, window=rule.window, n_sinks=rule.n_sinks)
+        turn = {"rotary": self.rotary, "positions": slots.clamp(min=0)}
+        layers = [None] * len(self.blocks) if cache is None else cache.layers
+        return places, mask, [{**turn, "cache": layer} for layer in layers]
+
     def _places(
         self, ids: Tensor, lengths: Tensor | None, cache: KeyValueCache | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Where the tokens stand, where those that they may read stand, and the mask of both."""
+    ) -> tuple[Tensor, Tensor]:
+        """Where the tokens stand, and where those that they may read stand."""
         batch, n = ids.shape
         if lengths is None and cache is None:
-            places = slots = torch.arange(n, device=ids.device)
-        else:
-            lengths = torch.full((batch,), n, device=ids.device) if lengths is None else lengths
-            kept = self.new_cache() if cache is None else cache
-            places, slots = kept.begin(lengths, n), kept.positions
-        rule = self.config if cache is None else cache
-        return places, slots, readable(places, slots, window=rule.window, n_sinks=rule.n_sinks)
+            places = torch.arange(n, device=ids.device)
+            return places, places
+        lengths = torch.full((batch,), n, device=ids.device) if lengths is None else lengths
+        kept = self.new_cache() if cache is None else cache
+        return kept.begin(lengths, n), kept.positions
 
     def _check_room(self, ids: Tensor, lengths: Tensor | None, cache: KeyValueCache | None) -> None:
         """No text may outgrow the context, unless a window slides over it."""
@@ -199,17 +221,11 @@ class GPT(nn.Module):
                 nn.init.zeros_(parameter)
 
 
-def _check_ids(ids: Tensor, vocab_size: int) -> None:
-    require(ids.ndim == 2, "ids must be one row of tokens per text", ids=ids)
-    require_ids(vocab_size, ids=ids)
-
-
-def _checked_lengths(lengths: Tensor | Sequence[int], ids: Tensor) -> Tensor:
+def _lengths_of(ids: Tensor, lengths: Tensor | Sequence[int]) -> Tensor:
     """How many tokens of each text are real, where the ids are."""
-    n, given = ids.shape[-1], torch.as_tensor(lengths).tolist()
+    given, n = torch.as_tensor(lengths, dtype=torch.int64, device=ids.device), ids.shape[-1]
     rule = "there must be one length for each text"
     require(len(given) == len(ids), rule, n_lengths=len(given), ids=ids)
-    for length in given:
-        require_int(0, length=length)
-        require(length <= n, "a length must be at most n", length=length, n=n)
-    return torch.tensor(given, dtype=torch.int64, device=ids.device)
+    wrong = [length for length in given.tolist() if not 0 <= length <= n]
+    require(not wrong, "lengths must be from 0 to n", wrong=wrong, n=n)
+    return given

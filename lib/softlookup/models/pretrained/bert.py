@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softlookup.checks import require
+from softlookup.checks import checked, require
 from softlookup.models.bert import BERT, BERTConfig
 from softlookup.models.pretrained.checkpoint import (
     Part,
+    config_from,
     fill,
     known_activation,
     read_checkpoint,
@@ -53,6 +54,7 @@ HEAD = {
 }
 
 
+@checked
 def load_bert(
     source: str | os.PathLike | Mapping[str, Tensor], config: BERTConfig | None = None
 ) -> BERT:
@@ -121,12 +123,20 @@ def _new_name(name: str) -> str:
 
 
 def _config(settings: dict[str, Any], *, head: bool) -> BERTConfig:
-    wanted = ("vocab_size", "max_position_embeddings", "hidden_size", "num_attention_heads",
-              "num_hidden_layers", "intermediate_size", "type_vocab_size")  # fmt: skip
+    sizes = {
+        "vocab_size": "vocab_size",
+        "context": "max_position_embeddings",
+        "d_model": "hidden_size",
+        "n_heads": "num_attention_heads",
+        "n_layers": "num_hidden_layers",
+        "d_ff": "intermediate_size",
+        "n_segments": "type_vocab_size",
+    }
     known = {"model_type": "bert", "position_embedding_type": "absolute", "is_decoder": False}
-    require_settings(settings, *wanted, **known)
-    return BERTConfig(
-        *(settings[name] for name in wanted),
+    require_settings(settings, *sizes.values(), **known)
+    return config_from(
+        BERTConfig,
+        **{ours: settings[theirs] for ours, theirs in sizes.items()},
         activation=known_activation(settings.get("hidden_act", "gelu")),
         dropout=settings.get("hidden_dropout_prob", 0.1),
         eps=settings.get("layer_norm_eps", 1e-12),

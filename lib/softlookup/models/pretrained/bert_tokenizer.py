@@ -7,7 +7,7 @@ from pathlib import Path
 
 import regex
 
-from softlookup.checks import require, require_distinct, require_known_ids, require_tokens
+from softlookup.checks import checked, require, require_distinct, require_known_ids
 from softlookup.tokenization import WordPieceTokenizer
 from softlookup.tokenization.splitting import require_writable
 
@@ -26,6 +26,7 @@ ACCENT = regex.compile(r"\p{Mn}")
 WORD = regex.compile(r"[\p{P}$+<=>^`|~]|[^\s\p{P}$+<=>^`|~]+")
 
 
+@checked
 def bert_words(text: str) -> list[str]:
     """The words that BERT cuts into pieces: in small letters, without accents.
 
@@ -53,6 +54,7 @@ def bert_words(text: str) -> list[str]:
     return WORD.findall("".join(character.lower() for character in bare))
 
 
+@checked
 class BERTTokenizer:
     """The WordPiece of BERT without capitals, with the ids of its vocabulary.
 
@@ -80,7 +82,6 @@ class BERTTokenizer:
     """
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        require_tokens(tokens=tokens)
         tokens = list(tokens)
         require_distinct(tokens=tokens)
         missing = [name for name in SPECIAL_TOKENS if name not in tokens]

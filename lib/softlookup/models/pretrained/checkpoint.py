@@ -4,14 +4,16 @@ import json
 import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import safetensors
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from softlookup.checks import require
+from softlookup.checks import checked, require
+from softlookup.checks.annotations import rule_of
+from softlookup.models.configuration import ModelConfig
 
 WEIGHTS_FILE, CONFIG_FILE = "model.safetensors", "config.json"
 ACTIVATIONS = {
@@ -23,6 +25,9 @@ ACTIVATIONS = {
     "swish": "silu",
 }
 """Our name of each activation, by the name in a ``config.json``."""
+
+
+Config = TypeVar("Config", bound=ModelConfig)
 
 
 class Checkpoint(NamedTuple):
@@ -63,6 +68,7 @@ class Part(NamedTuple):
     transposed: bool = False
 
 
+@checked
 def read_checkpoint(source: str | os.PathLike | Mapping[str, Tensor]) -> Checkpoint:
     """Read the tensors of a checkpoint, and the settings beside them; nothing is unpickled.
 
@@ -86,8 +92,6 @@ def read_checkpoint(source: str | os.PathLike | Mapping[str, Tensor]) -> Checkpo
         ValueError: there must be a safetensors file; got file='nowhere.safetensors'
     """
     if isinstance(source, Mapping):
-        wrong = [name for name, tensor in source.items() if not isinstance(tensor, Tensor)]
-        require(not wrong, "a checkpoint must hold tensors", wrong=wrong)
         return Checkpoint(source, None)
     path = Path(source)
     path = path / WEIGHTS_FILE if path.is_dir() else path
@@ -100,6 +104,7 @@ def read_checkpoint(source: str | os.PathLike | Mapping[str, Tensor]) -> Checkpo
     return Checkpoint(tensors, _settings(path.with_name(CONFIG_FILE)))
 
 
+@checked
 def require_settings(settings: dict[str, Any], *wanted: str, **fixed: object) -> None:
     """Raise a ``ValueError`` unless the settings are complete and of the kind that we know.
 
@@ -125,6 +130,36 @@ def require_settings(settings: dict[str, Any], *wanted: str, **fixed: object) ->
         require(found == value, f"{name} must be {value!r} in {CONFIG_FILE}", **{name: found})
 
 
+@checked
+def config_from(kind: type[Config], **fields: object) -> Config:
+    """A config whose fields come from a file: they are checked as if the reader had written them.
+
+    Args:
+        kind: The class of the config.
+        fields: Its fields.
+
+    Returns:
+        The config.
+
+    Raises:
+        ValueError: A field is not what the config's annotations ask for.
+
+    Chapter: training#real-weights.
+
+    Example:
+        >>> from softlookup.models import GPTConfig
+        >>> config_from(GPTConfig, vocab_size=11, context="7", d_model=6, n_heads=2, n_layers=1)
+        Traceback (most recent call last):
+        ValueError: context must be an integer of at least 1; got context='7'
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    for name, value in fields.items():
+        rule = rule_of(hints[name])
+        require(rule.takes(value), f"{name} must be {rule.words}", **{name: value})
+    return kind(**fields)
+
+
+@checked
 def known_activation(name: str) -> str:
     """Our name of an activation in ``config.json``.
 
@@ -148,6 +183,7 @@ def known_activation(name: str) -> str:
     return ACTIVATIONS[name]
 
 
+@checked
 def fill(
     model: nn.Module,
     parts: Iterable[Part],
@@ -197,6 +233,7 @@ def fill(
     model.load_state_dict(state, assign=True)
 
 
+@checked
 def require_same(tensors: Mapping[str, Tensor], first: str, second: str) -> None:
     """Raise a ``ValueError`` if a checkpoint holds a tied table twice, and not the same one.
 

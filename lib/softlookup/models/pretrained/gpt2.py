@@ -8,11 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softlookup.checks import require
+from softlookup.checks import checked, require
 from softlookup.models.gpt import GPT, GPTConfig
 from softlookup.models.gpt.configuration import GPT2_SIZES
 from softlookup.models.pretrained.checkpoint import (
     Part,
+    config_from,
     fill,
     known_activation,
     read_checkpoint,
@@ -48,6 +49,7 @@ BLOCK = (
 """One block. GPT-2 stores its matrices as W, not as the transpose that ``nn.Linear`` keeps."""
 
 
+@checked
 def load_gpt2(
     source: str | os.PathLike | Mapping[str, Tensor], config: GPTConfig | None = None
 ) -> GPT:
@@ -113,16 +115,23 @@ def _published(table: Tensor | None) -> GPTConfig:
 
 
 def _config(settings: dict[str, Any]) -> GPTConfig:
-    wanted = ("vocab_size", "n_positions", "n_embd", "n_head", "n_layer")
+    sizes = {
+        "vocab_size": "vocab_size",
+        "context": "n_positions",
+        "d_model": "n_embd",
+        "n_heads": "n_head",
+        "n_layers": "n_layer",
+    }
     known = {
         "model_type": "gpt2",
         "scale_attn_weights": True,
         "scale_attn_by_inverse_layer_idx": False,
         "add_cross_attention": False,
     }
-    require_settings(settings, *wanted, **known)
-    return GPTConfig(
-        *(settings[name] for name in wanted),
+    require_settings(settings, *sizes.values(), **known)
+    return config_from(
+        GPTConfig,
+        **{ours: settings[theirs] for ours, theirs in sizes.items()},
         d_ff=settings.get("n_inner"),
         activation=known_activation(settings.get("activation_function", "gelu_new")),
         dropout=settings.get("resid_pdrop", 0.1),

@@ -5,13 +5,14 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from softlookup.checks import require, require_known_ids
+from softlookup.checks import checked, require, require_known_ids
 from softlookup.tokenization import GPT2_PATTERN, BytePairTokenizer
 from softlookup.tokenization.merges import BYTES, Pair
 
 END_OF_TEXT = "<|endoftext|>"
 
 
+@checked
 def byte_characters() -> list[str]:
     """The visible character that stands for each byte in GPT-2's files.
 
@@ -33,6 +34,7 @@ def byte_characters() -> list[str]:
     return [chr(b if b in visible else BYTES + hidden.index(b)) for b in range(BYTES)]
 
 
+@checked
 class GPT2Tokenizer:
     """The byte-pair encoding of GPT-2, with the ids of its vocabulary.
 

@@ -1,11 +1,11 @@
 """What one asks of a real model: go on with this text, or guess the word in the gap."""
 
-from typing import Any
+from typing import Annotated, TypedDict, Unpack
 
 import torch
 from torch import Generator
 
-from softlookup.checks import require, require_int
+from softlookup.checks import Positive, Range, Share, Size, checked, require
 from softlookup.language_models import sample
 from softlookup.models.bert import BERT
 from softlookup.models.gpt import GPT
@@ -13,14 +13,31 @@ from softlookup.models.pretrained.bert_tokenizer import MASK, BERTTokenizer
 from softlookup.models.pretrained.gpt2_tokenizer import END_OF_TEXT, GPT2Tokenizer
 
 
+class Way(TypedDict, total=False):
+    """How to draw the next token, as in ``decoding.sample``: all of it may be left out.
+
+    Attributes:
+        temperature: $\\tau$; near 0 the most probable token nearly always comes.
+        top_k: How many of the most probable tokens may come.
+        top_p: How probable those that may come must be together.
+        min_p: How probable a token must be, measured against the most probable one.
+    """
+
+    temperature: Positive
+    top_k: Size | None
+    top_p: Annotated[float, Range(0, 1, above=True)] | None
+    min_p: Share | None
+
+
+@checked
 def write_on(
     model: GPT,
     tokenizer: GPT2Tokenizer,
     prompt: str,
-    n_tokens: int,
+    n_tokens: Size,
     *,
     generator: Generator,
-    **way: Any,
+    **way: Unpack[Way],
 ) -> list[str]:
     """Let a GPT-2 go on with a text.
 
@@ -30,7 +47,7 @@ def write_on(
         prompt: How the text begins.
         n_tokens: How many tokens to add at most; it may end the text before.
         generator: The source of chance.
-        way: The temperature and the filters of ``decoding.sample``.
+        way: What a ``Way`` holds: ``temperature``, ``top_k``, ``top_p``, ``min_p``.
 
     Returns:
         The tokens of the prompt and the new ones, each as a string; joined, they are the text.
@@ -52,8 +69,9 @@ def write_on(
     return [tokenizer.decode([id_]) for id_ in (*ids, *text.ids)]
 
 
+@checked
 def fill_gap(
-    model: BERT, tokenizer: BERTTokenizer, text: str, n: int = 5
+    model: BERT, tokenizer: BERTTokenizer, text: str, n: Size = 5
 ) -> list[tuple[str, float]]:
     """What a BERT would put where "[MASK]" stands.
 
@@ -77,7 +95,6 @@ def fill_gap(
         >>> fill_gap(*real, "The capital of France is [MASK].")[0][0]  # doctest: +SKIP
         'paris'
     """
-    require_int(1, n=n)
     ids = torch.tensor([tokenizer.encode(text)], device=model.embedding.weight.device)
     gaps = ids == tokenizer.special_tokens[MASK]
     n_gaps = int(gaps.sum())
