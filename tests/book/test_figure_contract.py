@@ -71,8 +71,8 @@ MOVING = """() => [...document.querySelectorAll(".sl-body *")].filter((one) => {
   }).map((one) => one.outerHTML.slice(0, 100))"""
 HELD = """() => {
   const one = document.activeElement;
-  return [one.value, one.checked, one.ariaValueText, one.ariaValueNow,
-    one.name && one.form?.elements[one.name].value].join();
+  const place = [...document.querySelectorAll("input")].indexOf(one);  // of a radio button
+  return [one.value, one.checked, one.ariaValueText, one.ariaValueNow, place].join();
 }"""
 FOCUSED = """() => document.activeElement.closest(".sl-body")
     ? [...document.querySelectorAll(".sl-body *")].indexOf(document.activeElement) : null"""
