@@ -71,14 +71,13 @@ MOVING = """() => [...document.querySelectorAll(".sl-body *")].filter((one) => {
   }).map((one) => one.outerHTML.slice(0, 100))"""
 HELD = """() => {
   const one = document.activeElement;
-  return [one.value, one.checked, one.ariaValueText, one.ariaValueNow,
-    one.name && one.form?.elements[one.name].value].join();
+  const place = [...document.querySelectorAll("input")].indexOf(one);  // of a radio button
+  return [one.value, one.checked, one.ariaValueText, one.ariaValueNow, place].join();
 }"""
 FOCUSED = """() => document.activeElement.closest(".sl-body")
     ? [...document.querySelectorAll(".sl-body *")].indexOf(document.activeElement) : null"""
 STOPS = """() => {
   const all = [...document.querySelectorAll(".sl-body *")];
-  const groups = new Set();
   return all.map((one, place) => [one, place]).filter(([one]) => {
     if (!one.matches("button, input, select, textarea, summary, [role=slider]")) return false;
     if (!one.checkVisibility({visibilityProperty: true}) || one.disabled) return false;
@@ -86,8 +85,8 @@ STOPS = """() => {
       other.tabIndex === 0 && other.classList[0] === one.classList[0]);
     if (one.tabIndex < 0 && roves) return false;  // arrow keys lead to it from another
     if (one.type !== "radio") return true;
-    const chosen = one.form.elements[one.name];
-    const group = [...(chosen.length ? chosen : [chosen])];
+    const group = all.filter((other) =>
+      other.type === "radio" && other.name === one.name && other.form === one.form);
     const stop = group.find((other) => other.checked && !other.disabled) ?? group[0];
     return one === stop;
   }).map(([one, place]) => [place, one.outerHTML.slice(0, 120), one.tagName, one.type ?? "",
