@@ -19,7 +19,6 @@ from softlookup.attention import (
     lookup_error_bound,
     lookup_weights,
     nadaraya_watson,
-    shares,
     soft_lookup,
 )
 

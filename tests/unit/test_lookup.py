@@ -20,7 +20,7 @@ from softlookup.attention import (
     lookup_error_bound,
     lookup_weights,
     nadaraya_watson,
-    shares,
+    row_shares,
     soft_lookup,
 )
 from softlookup.ops import softmax
@@ -93,17 +93,17 @@ def test_without_a_key_there_is_nothing_to_read():
 def test_shares_by_hand():
     """Each score by the sum of what its query may read; a row of zeros stays one."""
     scores = tensor([[3, 1, 4], [0, 0, 0], [2, 2, 0]])
-    assert_close(shares(scores), tensor([[3 / 8, 1 / 8, 1 / 2], [0, 0, 0], [1 / 2, 1 / 2, 0]]))
+    assert_close(row_shares(scores), tensor([[3 / 8, 1 / 8, 1 / 2], [0, 0, 0], [1 / 2, 1 / 2, 0]]))
     mask = torch.tensor([[True, True, False]])
-    assert_close(shares(scores, mask), tensor([[0.75, 0.25, 0], [0, 0, 0], [0.5, 0.5, 0]]))
+    assert_close(row_shares(scores, mask), tensor([[0.75, 0.25, 0], [0, 0, 0], [0.5, 0.5, 0]]))
 
 
 def test_shares_of_exponentials_are_the_softmax(query, key, value, generator):
     """One lookup, two ways to make weights of scores."""
     scores, mask = query @ key.mT, torch.rand(5, 7, generator=generator) < 0.6
     mask[2] = False
-    assert_close(shares(scores.exp(), mask), lookup_weights(scores, mask))
-    mixed = attend(scores.exp(), value, mask, normalize=shares)
+    assert_close(row_shares(scores.exp(), mask), lookup_weights(scores, mask))
+    mixed = attend(scores.exp(), value, mask, normalize=row_shares)
     assert_close(mixed, attend(scores, value, mask))
 
 
@@ -297,7 +297,7 @@ ZEROS = {s: torch.zeros(s) for s in [(3,), (5, 3), (7, 3), (7, 2), (2, 7, 3), (5
 
 def test_shares_of_a_negative_score_are_none():
     with pytest.raises(ValueError, match=r"scores must be at least 0 and finite; got smallest=-1"):
-        shares(torch.tensor([[2.0, -1.0]]))
+        row_shares(torch.tensor([[2.0, -1.0]]))
 
 
 def test_gaussian_process_refuses_what_has_no_inverse():

@@ -277,7 +277,15 @@ def test_all_options_reach_the_parts():
 
 
 @pytest.mark.parametrize(
-    "name", ["n_classes", "patch_size", "channels", "d_model", "n_heads", "n_layers", ]
+    "name",
+    [
+        "n_classes",
+        "patch_size",
+        "channels",
+        "d_model",
+        "n_heads",
+        "n_layers",
+    ],
 )
 def test_sizes_are_checked(name):
     with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1; got {name}=0"):
@@ -299,8 +307,6 @@ def test_bad_choices():
         replace(SMALL, activation="swish")
 
 
-
-
 # bad input
 
 
@@ -309,5 +315,3 @@ def test_images_of_another_size(shape):
     rule = r"images must be of the size \(3, 4, 6\); got images=\(\d, .*\)"
     with pytest.raises(ValueError, match=rule):
         ViT(SMALL)(torch.zeros(shape))
-
-

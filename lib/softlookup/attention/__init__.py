@@ -45,7 +45,7 @@ from softlookup.attention.lookup import (
     hard_lookup,
     lookup_error_bound,
     lookup_weights,
-    shares,
+    row_shares,
     soft_lookup,
 )
 from softlookup.attention.multi_head import MultiHeadAttention, join_heads, split_heads
@@ -99,7 +99,7 @@ __all__ = [
     "projection_multiplications",
     "readable",
     "recurrent_multiplications",
-    "shares",
+    "row_shares",
     "soft_lookup",
     "softmax_exponentials",
     "split_heads",

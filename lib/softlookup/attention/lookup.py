@@ -3,7 +3,7 @@
 Every attention of the library is ``attend`` with scores of its own, and every layer of attention is
 a ``SoftLookup``. The dot product (``dot_product``), a kernel (``smoothing``), a small network
 (``additive``) or a graph (``graph``) says how well a query fits a key; linear attention
-(``efficient``) divides by the sum, ``shares``, where all others take the softmax.
+(``efficient``) divides by the sum, ``row_shares``, where all others take the softmax.
 """
 
 import math
@@ -18,7 +18,7 @@ from softlookup.checks import NotNegative, Positive, Range, Rate, Size, checked
 from softlookup.ops import masked_softmax, softmax, without_unread
 
 Normalizer = Callable[[Tensor, Tensor | None], Tensor]
-"""Scores and a mask to weights, row by row: ``lookup_weights``, or ``shares``."""
+"""Scores and a mask to weights, row by row: ``lookup_weights``, or ``row_shares``."""
 
 
 @checked
@@ -53,7 +53,7 @@ def lookup_weights(
 
 
 @checked
-def shares(
+def row_shares(
     scores: Annotated[Float[Tensor, "*batch n_q n_k"], Range(0)],
     mask: Bool[Tensor, "*#batch #n_q n_k"] | None = None,
 ) -> Float[Tensor, "*batch n_q n_k"]:
@@ -78,7 +78,7 @@ def shares(
     Chapter: modern_attention#linear-attention.
 
     Example:
-        >>> shares(torch.tensor([[3.0, 1.0], [0.0, 0.0]]))
+        >>> row_shares(torch.tensor([[3.0, 1.0], [0.0, 0.0]]))
         tensor([[0.7500, 0.2500],
                 [0.0000, 0.0000]])
     """
@@ -104,7 +104,7 @@ def attend(
         scores: One row per query, one column per key: how well they fit.
         value: What is read: one row per key.
         mask: True where the query may read the key. None allows all.
-        normalize: What makes weights of scores: the softmax, or ``shares``.
+        normalize: What makes weights of scores: the softmax, or ``row_shares``.
 
     Returns:
         One row per query: a weighted mean of the values it may read, so a point of their convex

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.attention.lookup import attend, shares
+from softlookup.attention.lookup import attend, row_shares
 from softlookup.checks import Size, checked, require
 from softlookup.masks import causal_mask
 
@@ -89,7 +89,7 @@ def linear_attention(
     query, key = _features(feature_map, query.to(wide), key.to(wide))
     if form == "quadratic":
         mask = causal_mask(n).to(query.device) if causal and n else None
-        return attend(query @ key.mT, value.to(wide), mask, normalize=shares).to(value.dtype)
+        return attend(query @ key.mT, value.to(wide), mask, normalize=row_shares).to(value.dtype)
     written = _with_one(value.to(wide))
     if not causal:
         sums = query @ (key.mT @ written)  # nothing has an order: one state for all
