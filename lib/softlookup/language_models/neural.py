@@ -1,28 +1,27 @@
 """Neural language models: a window of word vectors (Bengio et al. 2003), and a recurrent state."""
 
-import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from softlookup.checks import require, require_int
+from softlookup.checks import Count, Ids, Positive, Range, Size, checked, require
 from softlookup.language_models.language_model import LanguageModel
 from softlookup.layers import GRUCell, unroll
 from softlookup.ops import in_float64
 from softlookup.training import train_model, warmup_cosine
 
 
+@checked
 class _NeuralLM(nn.Module, LanguageModel):
     """What the two share: a table with a row for each word, and one for BOS."""
 
-    def __init__(self, words: Sequence[str], d_model: int, *, unknown: bool) -> None:
+    def __init__(self, words: Sequence[str], d_model: Size, *, unknown: bool) -> None:
         nn.Module.__init__(self)
         LanguageModel.__init__(self, words, unknown=unknown)
-        require_int(1, d_model=d_model)
         self.embedding = nn.Embedding(len(self.vocabulary) + 1, d_model)  # the last row is BOS
         nn.init.normal_(self.embedding.weight, std=d_model**-0.5)
 
@@ -49,6 +48,7 @@ class _NeuralLM(nn.Module, LanguageModel):
         return nn.functional.cross_entropy(logits, targets, reduction="none")
 
 
+@checked
 class FeedForwardLM(_NeuralLM):
     r"""Bengio's model: the vectors of the last $n-1$ words, side by side, through one tanh layer.
 
@@ -78,16 +78,14 @@ class FeedForwardLM(_NeuralLM):
     def __init__(
         self,
         words: Sequence[str],
-        n: int,
-        d_model: int,
-        d_hidden: int,
+        n: Annotated[int, Range(2)],
+        d_model: Size,
+        d_hidden: Size,
         *,
         direct: bool = False,
         unknown: bool = False,
     ) -> None:
         super().__init__(words, d_model, unknown=unknown)
-        require_int(2, n=n)
-        require_int(1, d_hidden=d_hidden)
         self.n = n
         self.hidden = nn.Linear((n - 1) * d_model, d_hidden)
         self.output = nn.Linear(d_hidden, len(self.vocabulary))
@@ -95,7 +93,12 @@ class FeedForwardLM(_NeuralLM):
         if not direct:
             self.direct = None
 
-    def forward(self, histories: Int[Tensor, "*batch history"]) -> Float[Tensor, "*batch vocab"]:
+    def forward(
+        self,
+        histories: Annotated[
+            Int[Tensor, "*batch {self.n}-1"], Ids("self.embedding.num_embeddings")
+        ],
+    ) -> Float[Tensor, "*batch vocab"]:
         """The logits of the next word, from the ids of the n - 1 words before it.
 
         Args:
@@ -107,9 +110,6 @@ class FeedForwardLM(_NeuralLM):
         Raises:
             ValueError: A history does not have n - 1 ids, or an id has no row.
         """
-        fits = histories.ndim >= 1 and histories.shape[-1] == self.n - 1
-        require(fits, f"a history must have n - 1 = {self.n - 1} words", histories=histories)
-        _require_ids(histories, self.bos)
         x = self.embedding(histories).flatten(start_dim=-2)
         logits = self.output(torch.tanh(self.hidden(x)))
         return logits if self.direct is None else logits + self.direct(x)
@@ -128,6 +128,7 @@ class FeedForwardLM(_NeuralLM):
         return self._nll(self(histories), texts)
 
 
+@checked(not_empty="n")
 class RecurrentLM(_NeuralLM):
     r"""A gated recurrent unit that reads the text, and a softmax over the words at every step.
 
@@ -153,14 +154,16 @@ class RecurrentLM(_NeuralLM):
     """
 
     def __init__(
-        self, words: Sequence[str], d_model: int, d_hidden: int, *, unknown: bool = False
+        self, words: Sequence[str], d_model: Size, d_hidden: Size, *, unknown: bool = False
     ) -> None:
         super().__init__(words, d_model, unknown=unknown)
         self.cell = GRUCell(d_model, d_hidden)
         self.output = nn.Linear(d_hidden, len(self.vocabulary))
 
     def forward(
-        self, ids: Int[Tensor, "batch n"], lengths: Sequence[int] | None = None
+        self,
+        ids: Annotated[Int[Tensor, "batch n"], Ids("self.embedding.num_embeddings")],
+        lengths: Sequence[Count] | None = None,
     ) -> Float[Tensor, "batch n vocab"]:
         """The logits of the next word after each of the words, the first of which is BOS.
 
@@ -174,7 +177,6 @@ class RecurrentLM(_NeuralLM):
         Raises:
             ValueError: An id has no row in the table, or a length does not fit.
         """
-        _require_ids(ids, self.bos)
         hidden, _ = unroll(self.cell, self.embedding(ids), lengths=lengths)
         return self.output(hidden)
 
@@ -213,14 +215,15 @@ class RecurrentLM(_NeuralLM):
         return state, ids[-1]
 
 
+@checked
 def train_lm(
     model: FeedForwardLM | RecurrentLM,
     texts: Sequence[Sequence[str]],
     *,
     generator: torch.Generator,
-    n_steps: int = 500,
-    batch_size: int = 32,
-    learning_rate: float = 3e-3,
+    n_steps: Size = 500,
+    batch_size: Size = 32,
+    learning_rate: Positive = 3e-3,
 ) -> list[float]:
     """Lower the mean loss per word by Adam, on texts that are drawn by chance.
 
@@ -248,9 +251,6 @@ def train_lm(
         >>> losses[-1] < 0.01 < 0.1 < losses[0]
         True
     """
-    require_int(1, n_steps=n_steps, batch_size=batch_size)
-    is_size = 0 < learning_rate < math.inf
-    require(is_size, "learning_rate must be above 0 and finite", learning_rate=learning_rate)
     require(len(texts) > 0, "there must be at least one text", n_texts=len(texts))
     ids = [model.ids(text) for text in texts]
     return train_model(
@@ -269,8 +269,3 @@ def _random_texts(
     while True:
         drawn = torch.randint(len(texts), (batch_size,), generator=generator).tolist()
         yield [texts[i] for i in drawn]
-
-
-def _require_ids(ids: Tensor, largest: int) -> None:
-    wrong = ids[(ids < 0) | (ids > largest)].tolist()
-    require(not wrong, f"ids must be from 0 to {largest}", wrong=wrong[:5])

@@ -6,16 +6,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_tokens
+from softlookup.checks import Count, Size, checked, require, require_ids
 from softlookup.masks import padding_mask
 from softlookup.ops import cross_entropy
 
 Tokens = Sequence[str]
-Coded = tuple[list[int], list[int]]
+Coded = tuple[Sequence[Count], Sequence[Count]]
 
 
+@checked
 def pad_batch(
-    texts: Sequence[Sequence[int]], filler: int = 0
+    texts: Sequence[Sequence[Count]], filler: Count = 0
 ) -> tuple[Int[Tensor, "batch n"], Int[Tensor, "batch"]]:
     """Texts of different lengths as one tensor, filled up at the end, and how long each is.
 
@@ -42,10 +43,11 @@ def pad_batch(
     return torch.tensor(rows), torch.tensor([len(text) for text in texts])
 
 
+@checked(not_empty="n vocab")
 def sequence_loss(
     scores: Float[Tensor, "batch n vocab"],
     targets: Int[Tensor, "batch n"],
-    lengths: Int[Tensor, "batch"] | Sequence[int],
+    lengths: Int[Tensor, "batch"] | Sequence[Count],
 ) -> Float[Tensor, ""]:
     """The mean cross-entropy of all real tokens of a batch; what fills up does not count.
 
@@ -69,14 +71,15 @@ def sequence_loss(
         tensor(1.3863)
     """
     is_real = padding_mask(lengths, targets.shape[-1], device=scores.device).squeeze(-2)
-    fits = is_real.shape == targets.shape == scores.shape[:-1]
-    rule = "scores and targets must have one row per text and one column per step"
-    require(fits, rule, scores=scores, targets=targets, n_lengths=len(is_real))
+    rule = "there must be one length for each text"
+    require(len(is_real) == len(targets), rule, n_lengths=len(is_real), n_texts=len(targets))
+    require_ids(scores.shape[-1], targets=targets[is_real])
     return cross_entropy(scores[is_real], targets[is_real])
 
 
+@checked
 def batches_of_pairs(
-    coded: Sequence[Coded], batch_size: int, generator: torch.Generator
+    coded: Sequence[Coded], batch_size: Size, generator: torch.Generator
 ) -> Iterator[list[Coded]]:
     """Batches without end, in a new order each time; each holds pairs of about the same lengths.
 
@@ -88,6 +91,9 @@ def batches_of_pairs(
     Yields:
         Pairs, each of them once a round.
 
+    Raises:
+        ValueError: There is no pair, or ``batch_size`` is no integer of at least 1.
+
     Source: Vaswani et al. 2017, section 5.1. Chapter: seq2seq#training.
 
     Example:
@@ -96,6 +102,7 @@ def batches_of_pairs(
         >>> next(batches)
         [([8], [9]), ([5, 6], [7])]
     """
+    require(len(coded) > 0, "there must be at least one pair", n_pairs=len(coded))
     while True:
         order = torch.randperm(len(coded), generator=generator).tolist()
         pools = [order[i : i + 20 * batch_size] for i in range(0, len(order), 20 * batch_size)]
@@ -108,13 +115,13 @@ def batches_of_pairs(
 
 
 def require_sentences(**sides: Sequence[Tokens]) -> None:
-    """Raise a ``ValueError`` unless each sentence is a list of at least one word.
+    """Raise a ``ValueError`` unless each sentence has at least one word.
 
     Args:
         sides: Lists of sentences, by name.
 
     Raises:
-        ValueError: A sentence is a string, or empty.
+        ValueError: A sentence is empty.
 
     Chapter: seq2seq#training
 
@@ -125,6 +132,5 @@ def require_sentences(**sides: Sequence[Tokens]) -> None:
     """
     for name, sentences in sides.items():
         for i, sentence in enumerate(sentences):
-            require_tokens(**{f"{name}[{i}]": sentence})
             rule = f"{name}[{i}] must have at least one word"
             require(len(sentence) > 0, rule, **{f"{name}[{i}]": sentence})

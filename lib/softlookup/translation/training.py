@@ -1,14 +1,14 @@
 """Train a translator on pairs of sentences: a recurrent one, or a Transformer."""
 
-import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from softlookup.attention import AdditiveAttention
-from softlookup.checks import require, require_choice, require_int
+from softlookup.checks import Count, Positive, Rate, Size, checked, require, require_ids
 from softlookup.models import Transformer, TransformerConfig
 from softlookup.training import train_model
 from softlookup.translation.batches import (
@@ -20,21 +20,22 @@ from softlookup.translation.batches import (
     sequence_loss,
 )
 from softlookup.translation.seq2seq import Decoder, Encoder, Seq2Seq
-from softlookup.translation.translator import BOS, EOS, PAD, Translator
+from softlookup.translation.translator import BOS, EOS, PAD, Translator, vocab_sizes
 from softlookup.words import Vocabulary
 
 
+@checked
 def train_translator(
     pairs: Sequence[tuple[Tokens, Tokens]],
     *,
     generator: torch.Generator,
-    attention: str = "additive",
-    d_model: int = 64,
-    d_hidden: int = 128,
-    d_attention: int = 32,
-    n_steps: int = 600,
-    batch_size: int = 32,
-    learning_rate: float = 0.008,
+    attention: Literal["additive", "none"] = "additive",
+    d_model: Size = 64,
+    d_hidden: Size = 128,
+    d_attention: Size = 32,
+    n_steps: Size = 600,
+    batch_size: Size = 32,
+    learning_rate: Positive = 0.008,
     device: torch.device | str | None = None,
 ) -> Translator:
     """Train a recurrent translator on pairs of sentences with Adam, the words before being given.
@@ -64,11 +65,11 @@ def train_translator(
     Source: Bahdanau et al. 2015, section 4.2. Chapter: seq2seq#training.
 
     Example:
-        >>> train_translator([], generator=torch.Generator())
-        Traceback (most recent call last):
-        ValueError: there must be at least one pair; got n_pairs=0
+        >>> generator = torch.Generator().manual_seed(1)
+        >>> pairs = [(["un", "roi"], ["a", "king"])]
+        >>> train_translator(pairs, generator=generator, n_steps=9).translate([["un", "roi"]])
+        [['a', 'king']]
     """
-    require_choice(("additive", "none"), attention=attention)
 
     def build(n_source: int, n_target: int) -> Seq2Seq:
         encoder = Encoder(n_source, d_model, d_hidden)
@@ -83,21 +84,22 @@ def train_translator(
     return _train(pairs, build, generator, n_warmup=20, device=device, **plan)
 
 
+@checked
 def train_transformer(
     pairs: Sequence[tuple[Tokens, Tokens]],
     *,
     generator: torch.Generator,
     vocabulary: Sequence[str] | None = None,
-    d_model: int = 96,
-    n_heads: int = 4,
-    n_layers: int = 2,
-    d_ff: int = 192,
-    dropout: float = 0.0,
+    d_model: Size = 96,
+    n_heads: Size = 4,
+    n_layers: Size = 2,
+    d_ff: Size = 192,
+    dropout: Rate = 0.0,
     norm_first: bool = True,
-    n_steps: int = 900,
-    n_warmup: int = 50,
-    batch_size: int = 32,
-    learning_rate: float = 0.004,
+    n_steps: Size = 900,
+    n_warmup: Size = 50,
+    batch_size: Size = 32,
+    learning_rate: Positive = 0.004,
     device: torch.device | str | None = None,
 ) -> Translator:
     """Train a Transformer on pairs of sentences, as ``train_translator`` does a recurrent model.
@@ -163,7 +165,8 @@ def _train(
     vocabulary: Sequence[str] | None = None,
 ) -> Translator:
     """One plan for every model: from (size of source, size of target) to a trained translator."""
-    _check_training(pairs, n_steps, n_warmup, batch_size, learning_rate)
+    require(len(pairs) > 0, "there must be at least one pair", n_pairs=len(pairs))
+    require_sentences(source=[pair[0] for pair in pairs], target=[pair[1] for pair in pairs])
     source, target = _vocabularies(pairs, vocabulary)
     coded = [(source.encode(list(s)), target.encode(list(t))) for s, t in pairs]
     bos, eos = target.encode([BOS, EOS])
@@ -196,8 +199,9 @@ def _optimizer(model: nn.Module, learning_rate: float) -> torch.optim.Adam:
     return optimizer
 
 
+@checked
 def translation_loss(
-    model: Seq2Seq | Transformer, pairs: Sequence[Coded], bos: int, eos: int
+    model: Seq2Seq | Transformer, pairs: Sequence[Coded], bos: Count, eos: Count
 ) -> Float[Tensor, ""]:
     """The mean loss of all target tokens, ends included, the tokens before being given.
 
@@ -226,8 +230,11 @@ def translation_loss(
     sources, targets = zip(*pairs, strict=True)
     before, lengths = pad_batch([[bos, *ids] for ids in targets])
     after, _ = pad_batch([[*ids, eos] for ids in targets])
-    device = next(model.parameters()).device
-    read, before, after = pad_batch(sources), before.to(device), after.to(device)
+    read, device = pad_batch(sources), next(model.parameters()).device
+    n_source, n_target = vocab_sizes(model)
+    require_ids(n_source, pairs=read[0])
+    require_ids(n_target, pairs=before, eos=after)
+    before, after = before.to(device), after.to(device)
     return sequence_loss(model(read[0].to(device), read[1], before, lengths), after, lengths)
 
 
@@ -245,17 +252,3 @@ def _vocabularies(
 
 def _words(sentences: Iterable[Tokens]) -> list[str]:
     return sorted(set().union(*sentences))
-
-
-def _check_training(
-    pairs: Sequence[tuple[Tokens, Tokens]],
-    n_steps: int,
-    n_warmup: int,
-    batch_size: int,
-    learning_rate: float,
-) -> None:
-    require(len(pairs) > 0, "there must be at least one pair", n_pairs=len(pairs))
-    require_sentences(source=[pair[0] for pair in pairs], target=[pair[1] for pair in pairs])
-    require_int(1, n_steps=n_steps, n_warmup=n_warmup, batch_size=batch_size)
-    is_rate = 0 < learning_rate < math.inf
-    require(is_rate, "learning_rate must be positive and finite", learning_rate=learning_rate)

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from softlookup.attention import GroupedQueryAttention
-from softlookup.checks import require
+from softlookup.checks import Size, checked, require
 from softlookup.language_models import beam_search, greedy
 from softlookup.models import Transformer
 from softlookup.translation.batches import Tokens, pad_batch, require_sentences
@@ -18,6 +18,7 @@ from softlookup.words import Vocabulary
 PAD, BOS, EOS = "<pad>", "<bos>", "<eos>"
 
 
+@checked
 class Translator:
     """A model that translates lists of words, and shows where it looked.
 
@@ -32,7 +33,10 @@ class Translator:
     Source: Bahdanau et al. 2015; Vaswani et al. 2017. Chapter: seq2seq#training.
 
     Example:
-        >>> from softlookup.translation import train_translator
+        >>> from softlookup.translation import Decoder, Encoder, train_translator
+        >>> source = Vocabulary([PAD, "ami", "roi", "un"], unknown=None)
+        >>> target = Vocabulary([PAD, BOS, EOS, "a", "friend", "king"], unknown=None)
+        >>> model = Translator(source, target, Seq2Seq(Encoder(4, 8, 16), Decoder(6, 8, 16)))
         >>> pairs = [(["un", "roi"], ["a", "king"]), (["un", "ami"], ["a", "friend"])]
         >>> generator = torch.Generator().manual_seed(1)
         >>> model = train_translator(pairs, n_steps=60, d_model=8, d_hidden=16, generator=generator)
@@ -43,14 +47,14 @@ class Translator:
     def __init__(
         self, source: Vocabulary, target: Vocabulary, model: Seq2Seq | Transformer
     ) -> None:
-        sizes = _vocab_sizes(model)
+        sizes = vocab_sizes(model)
         rule = "the model must have one embedding for each word of its vocabularies"
         fits = sizes == (len(source), len(target))
         require(fits, rule, model=sizes, vocabularies=(len(source), len(target)))
         self.source, self.target, self.model = source, target, model
 
     def translate(
-        self, sentences: Sequence[Tokens], *, max_length: int = 64, width: int | None = None
+        self, sentences: Sequence[Tokens], *, max_length: Size = 64, width: Size | None = None
     ) -> list[list[str]]:
         """The translation of each sentence.
 
@@ -117,7 +121,23 @@ class Translator:
         return [vocabulary.encode(list(text)) for some in texts.values() for text in some]
 
 
-def _vocab_sizes(model: Seq2Seq | Transformer) -> tuple[int, int]:
+@checked
+def vocab_sizes(model: Seq2Seq | Transformer) -> tuple[int, int]:
+    """How many tokens a model reads, and how many it writes.
+
+    Args:
+        model: Recurrent, or a Transformer.
+
+    Returns:
+        The sizes of the vocabularies of the source and of the target.
+
+    Chapter: seq2seq#training.
+
+    Example:
+        >>> from softlookup.translation import Decoder, Encoder
+        >>> vocab_sizes(Seq2Seq(Encoder(7, 5, 4), Decoder(11, 5, 4)))
+        (7, 11)
+    """
     if isinstance(model, Transformer):
         return model.config.vocab_sizes
     return model.encoder.embedding.num_embeddings, model.decoder.embedding.num_embeddings
