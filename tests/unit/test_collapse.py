@@ -184,7 +184,8 @@ def test_in_training_dropout_takes_part(generator):
 def test_bad_input(generator):
     with pytest.raises(ValueError, match=r"x must have at least two rows; got x=\(1, 3\)"):
         token_cosine(torch.zeros(1, 3))
-    rule = "norm must be one of 'pre', 'post', 'none'; got norm='first'"
+    with pytest.raises(ValueError, match=r"the width and the dtype of the blocks; got x=\(7, 5\)"):
+        ablated_streams(random_blocks(1), normal(generator, 7, 5))
     with pytest.raises(ValueError, match="seed must be an integer of at least 0; got seed=-1"):
         random_stack(-1)
     with pytest.raises(ValueError, match=r"scale must be positive and finite; got scale=0\.0"):

@@ -19,7 +19,7 @@ from softlookup.analysis import (
     repeating_texts,
     residual_stream,
 )
-from softlookup.attention import MultiHeadAttention
+from softlookup.attention import GroupedQueryAttention, MultiHeadAttention
 from softlookup.masks import causal_mask
 from softlookup.models import GPT, GPTConfig
 
@@ -171,7 +171,7 @@ def test_a_patched_head_equals_a_layer_with_other_numbers(generator):
 
 
 def test_patched_weights_are_used_although_the_layer_is_fused(generator):
-    layer = MultiHeadAttention(6, 3).double()
+    layer = GroupedQueryAttention(6, 3).double()
     assert layer.fused
     x = torch.randn(5, 6, dtype=f64, generator=generator)
     own = torch.eye(5, dtype=f64).expand(3, 5, 5)
