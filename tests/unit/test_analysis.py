@@ -391,13 +391,10 @@ def test_the_least_score_decides():
         (lambda: distance_pattern(3, 0), "least must be an integer of at least 1; got least=0"),
         (lambda: key_pattern(0, []), "n must be an integer of at least 1; got n=0"),
         (lambda: key_pattern(3, [3]), "a position must be less than n; got position=3, n=3"),
-        (lambda: key_pattern(3, [-1]), "position must be an integer of at least 0"),
         (lambda: relation_pattern(0, []), "n must be an integer of at least 1; got n=0"),
         (lambda: relation_pattern(3, [(0, 3)]), "less than n; got reader=0, read=3, n=3"),
-        (lambda: relation_pattern(3, [(-1, 0)]), "reader must be an integer of at least 0"),
         (lambda: rarest_pattern(torch.tensor([3]), torch.ones(3)), "0 to 2; got smallest=3, larg"),
         (lambda: rarest_pattern(torch.tensor([-1]), torch.ones(3)), "0 to 2; got smallest=-1"),
-        (lambda: rarest_pattern(IDS[:0], COUNTS), "ids must hold at least one token"),
     ],
 )
 def test_patterns_refuse(call, message):
@@ -409,7 +406,6 @@ def test_patterns_refuse(call, message):
 @pytest.mark.parametrize(
     ("weights", "pattern", "mask", "message"),
     [
-        ((3, 3), (3, 3), None, r"axes \(heads, n_q, n_k\); got weights=\(3, 3\)"),
         ((2, 3, 3), (4, 4), None, r"boolean of shape \(3, 3\) or \(3, 3\); got pattern=\(4, 4\)"),
         ((5, 2, 3, 3), (2, 3, 3), None, r"of shape \(3, 3\) or \(5, 3, 3\); got pattern=\(2, 3"),
         ((2, 3, 3), (3, 3), (4, 3), r"mask must fit scores of shape \(3, 3\); got mask=\(4, 3\)"),
@@ -432,8 +428,6 @@ def test_scores_refuse():
         pattern_scores(weights, torch.ones(3, 3, dtype=torch.bool))
     with pytest.raises(ValueError, match=r"must be boolean .* dtype=torch.float32"):
         pattern_scores(weights, torch.eye(3))
-    with pytest.raises(ValueError, match="weights must hold floating-point numbers"):
-        pattern_scores(weights.long(), offset_pattern(3, 0))
     with pytest.raises(ValueError, match=r"at least one pattern; got patterns=\[\]"):
         label_heads(weights, {})
 
@@ -486,12 +480,8 @@ def test_empty_rows_are_left_out():
 def test_distances_refuse():
     with pytest.raises(ValueError, match="measure must be one of 'jensen-shannon', 'total var"):
         head_distance(torch.ones(2, 3, 3), measure="cosine")
-    with pytest.raises(ValueError, match=r"axes \(heads, n_q, n_k\); got weights=\(3, 3\)"):
-        head_distance(torch.ones(3, 3))
     with pytest.raises(ValueError, match="there must be a row that is not all zeros"):
         head_distance(torch.zeros(2, 3, 3))
-    with pytest.raises(ValueError, match="weights must hold floating-point numbers"):
-        head_distance(torch.ones(2, 3, 3).long())
 
 
 # rank
@@ -547,9 +537,3 @@ def test_heads_in_one_planted_subspace_have_a_concatenation_of_low_rank():
 def test_captured_variance_refuses():
     with pytest.raises(ValueError, match="a matrix of zeros has no directions"):
         captured_variance(torch.stack([torch.eye(2), torch.zeros(2, 2)]))
-    with pytest.raises(ValueError, match=r"matrix must have entries; got matrix=\(3,\)"):
-        captured_variance(torch.ones(3))
-    with pytest.raises(ValueError, match=r"matrix must have entries; got matrix=\(0, 3\)"):
-        captured_variance(torch.ones(0, 3))
-    with pytest.raises(ValueError, match="matrix must hold floating-point numbers"):
-        captured_variance(torch.ones(2, 2).long())

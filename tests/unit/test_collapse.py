@@ -182,15 +182,9 @@ def test_in_training_dropout_takes_part(generator):
 
 
 def test_bad_input(generator):
-    for measure in (rank_residual, token_cosine):
-        with pytest.raises(ValueError, match=r"x must have one row per token; got x=\(0, 3\)"):
-            measure(torch.zeros(0, 3))
     with pytest.raises(ValueError, match=r"x must have at least two rows; got x=\(1, 3\)"):
         token_cosine(torch.zeros(1, 3))
-    rule = "norm must be one of 'pre', 'post', 'none'; got norm='first'"
-    with pytest.raises(ValueError, match=rule):
-        ablated_streams(random_blocks(1), normal(generator, 7, 6), norm="first")
-    with pytest.raises(ValueError, match="x must be a matrix with rows of length 6"):
+    with pytest.raises(ValueError, match=r"the width and the dtype of the blocks; got x=\(7, 5\)"):
         ablated_streams(random_blocks(1), normal(generator, 7, 5))
     with pytest.raises(ValueError, match="seed must be an integer of at least 0; got seed=-1"):
         random_stack(-1)
@@ -199,12 +193,3 @@ def test_bad_input(generator):
     for name in ("n_layers", "n", "d_model"):
         with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1"):
             random_stack(**{"seed": 0, name: 0})
-
-
-@pytest.mark.bad_input
-def test_input_that_breaks_an_annotation():
-    for measure in (rank_residual, token_cosine):
-        with pytest.raises(ValueError, match="x must hold floating-point numbers"):
-            measure(torch.ones(3, 3, dtype=torch.long))
-        with pytest.raises(ValueError, match=r"x must have one row per token; got x=\(3,\)"):
-            measure(torch.ones(3))

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
 from softlookup.checks import checked, require, require_known_ids
 from softlookup.tokenization import GPT2_PATTERN, BytePairTokenizer
@@ -109,7 +110,9 @@ class GPT2Tokenizer:
         pairs = [tuple(line.split(" ")) for line in lines[1:] if line]
         return cls(ids, pairs)
 
-    def encode(self, text: str, *, allowed_special: Iterable[str] = ()) -> list[int]:
+    def encode(
+        self, text: str, *, allowed_special: Iterable[str] | Literal["all"] = ()
+    ) -> list[int]:
         """The ids of a text.
 
         Args:
