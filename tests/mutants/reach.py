@@ -11,14 +11,18 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from trial import FAILED, NONE_CHOSEN, PASSED, ROOT, Slot, run_all, test_files
+from trial import NONE_CHOSEN, PASSED, ROOT, Slot, run_all, test_files
 
 RECORD = ROOT / "_build" / "mutants"
 """A file for each test file."""
 
 
+OFTEN = 500
+"""So many calls of a function by one test are watched; what is rarer than that takes too long."""
+
+
 class Reach:
-    """For each test function: how long it takes, and which lines it runs, by file."""
+    """For each test: how long it takes, and which lines it runs, by file."""
 
     def __init__(self, parts: dict[str, dict]) -> None:
         self.tests: dict[str, dict] = {}
@@ -65,17 +69,19 @@ def reach(slots: list[Slot]) -> Reach:
 
     def start(slot: Slot, task: tuple[str, bool]) -> int:
         file, watched = task
+        (slot.folder / "reach.json").unlink(missing_ok=True)
         return slot.start([file], Recorder(slot) if watched else None, "--maxfail=0")
 
     def done(slot: Slot, task: tuple[str, bool], result) -> tuple[str, bool] | None:
         file, watched = task
-        if watched and result.status >= 0:
-            seen = json.loads((slot.folder / "reach.json").read_text(encoding="utf-8"))
+        seen_at = slot.folder / "reach.json"
+        if seen_at.exists():
+            seen = json.loads(seen_at.read_text(encoding="utf-8"))
             touched = sorted({name for test in seen.values() for name in test["lines"]})
             parts[file] = {"digest": _digest(file, touched), "touched": touched, "tests": seen}
-        if result.status in (PASSED, NONE_CHOSEN):
+        if file in parts and result.status in (PASSED, NONE_CHOSEN):
             _record(file).write_text(json.dumps(parts[file]), encoding="utf-8")
-        elif watched and result.status == FAILED:
+        elif file in parts and watched:
             return file, False  # to be watched takes its time, and some tests ask for the time
         else:
             faults.append(f"{result.test or file}: {result.status}\n{result.output[-3000:]}")
@@ -99,14 +105,14 @@ def _known(file: str) -> dict | None:
 
 
 def _digest(file: str, touched: list[str]) -> str:
-    """Of a test file, of what stands beside it, and of the files of the library that it runs."""
+    """Of a test file, what stands beside it, the files of the library that it runs, and this."""
     folder = (ROOT / file).parent
     helpers = [
         path
         for path in (*folder.glob("*.py"), *folder.parent.glob("*.py"))
         if not path.name.startswith("test_")
     ]
-    paths = [ROOT / file, *sorted(helpers), *(ROOT / name for name in touched)]
+    paths = [Path(__file__), ROOT / file, *sorted(helpers), *(ROOT / name for name in touched)]
     texts = [path.read_bytes() if path.exists() else b"" for path in paths]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
@@ -126,6 +132,7 @@ class Recorder:
         """From now on, note the lines that are run."""
         self.tracers = {}
         lines, tracers, library, start = seen["lines"], self.tracers, self.library, len(self.root)
+        calls = defaultdict(int)
 
         def tracer_of(file: str):
             add = lines[file[start:]].add
@@ -141,6 +148,9 @@ class Recorder:
             file = frame.f_code.co_filename
             if not file.startswith(library):
                 return None
+            calls[frame.f_code] += 1
+            if calls[frame.f_code] > OFTEN:
+                return None
             if file not in tracers:
                 tracers[file] = tracer_of(file)
             return tracers[file]
@@ -150,7 +160,7 @@ class Recorder:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item):
         """Watch a test and its fixtures."""
-        seen = self.tests[item.nodeid.split("[")[0]]
+        seen = self.tests[item.nodeid]
         begun = time.perf_counter()
         signal.setitimer(signal.ITIMER_REAL, 900)
         self.current = seen
@@ -159,8 +169,8 @@ class Recorder:
             return (yield)
         finally:
             sys.settrace(None)
-            seen["seconds"] = max(seen["seconds"], time.perf_counter() - begun)
-            seen.setdefault("fixtures", set()).update(getattr(item, "fixturenames", ()))
+            seen["seconds"] += time.perf_counter() - begun
+            seen["fixtures"] = set(getattr(item, "fixturenames", ()))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef):

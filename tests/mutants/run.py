@@ -22,6 +22,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -104,20 +105,32 @@ class Chosen:
         settings.load_profile("mutants")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        chosen = [item for item in items if _test_of(item) in self.rank]
-        items[:] = sorted(chosen, key=lambda item: self.rank[_test_of(item)])
+        chosen = [item for item in items if item.nodeid in self.rank]
+        items[:] = sorted(chosen, key=lambda item: self.rank[item.nodeid])
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item):
         """The process is stopped if a test computes ten times as long as it should."""
-        usual = self.seconds[_test_of(item)]
+        usual = self.seconds[item.nodeid]
         signal.setitimer(signal.ITIMER_PROF, 3 + 10 * usual)
         signal.setitimer(signal.ITIMER_REAL, 100 + 50 * usual)
         return (yield)
 
 
-def _test_of(item: pytest.Item) -> str:
-    return item.nodeid.split("[")[0]
+def in_two(tests: list[str]) -> tuple[list[str], list[str]]:
+    """Those to begin with, of the cases of a test at most two; and the others."""
+    cases, first = Counter(), []
+    for test in tests:
+        function = test.split("[")[0]
+        cases[function] += 1
+        if cases[function] <= 2 and len(first) < FIRST:
+            first.append(test)
+    return first, [test for test in tests if test not in {*first}]
+
+
+def files_of(tests: list[str]) -> list[str]:
+    """The files in which tests stand, each once, in the tests' order."""
+    return list(dict.fromkeys(test.split("::")[0] for test in tests))
 
 
 class Trial:
@@ -136,22 +149,24 @@ class Trial:
         for k, mutant in enumerate(self.mutants):
             tests = self.known.tests_of(mutant.file, mutant.lines, mutant.inside)
             if tests:
-                tasks.append((k, tests[:FIRST], self.by_file(tests[FIRST:])))
+                first, others = in_two(tests)
+                tasks.append((k, first, self.by_file(others)))
             else:
                 self.ended(k, None, "no test runs it")
         run_all(tasks, self.start, self.done, slots)
 
     def by_file(self, tests: list[str]) -> list[str]:
         """The same tests, those of a file together: they share their fixtures."""
-        files = list(dict.fromkeys(test.split("::")[0] for test in tests))
-        return sorted(tests, key=lambda test: files.index(test.split("::")[0]))
+        places = {file: k for k, file in enumerate(files_of(tests))}
+        return sorted(tests, key=lambda test: places[test.split("::")[0]])
 
     def start(self, slot: Slot, task: tuple) -> int:
         k, tests, _ = task
         mutant = self.mutants[k]
         slot.plant(mutant.file, mutant.planted(self.sources[mutant.file]))
-        files = list(dict.fromkeys(test.split("::")[0] for test in tests))
-        return slot.start(files, Chosen(tests, [self.known.seconds(test) for test in tests]))
+        return slot.start(
+            files_of(tests), Chosen(tests, [self.known.seconds(test) for test in tests])
+        )
 
     def done(self, slot: Slot, task: tuple, result) -> tuple | None:
         k, _, others = task
