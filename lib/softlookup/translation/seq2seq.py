@@ -100,8 +100,8 @@ class DecoderState(NamedTuple):
     """
 
     hidden: Float[Tensor, "batch d_hidden"]
-    context: Float[Tensor, "batch n_k d_context"]
-    mask: Bool[Tensor, "batch 1 n_k"]
+    context: Float[Tensor, "batch n_read d_read"]
+    mask: Bool[Tensor, "batch 1 n_read"]
 
 
 @checked(not_empty="n")
