@@ -428,6 +428,14 @@ def test_settings_of_bert_that_we_do_not_have(bert_tensors, tmp_path, name, valu
         load_bert(tmp_path)
 
 
+@pytest.mark.parametrize(("name", "value"), [("n_embd", "10"), ("n_layer", 0), ("resid_pdrop", 2)])
+def test_settings_that_are_no_config(folder, name, value):
+    """What stands in a file is checked as if the reader had written it."""
+    (folder / "config.json").write_text(json.dumps(SETTINGS | {name: value}))
+    with pytest.raises(ValueError, match=rf"must be .*; got .*={value!r}"):
+        load_gpt2(folder)
+
+
 def test_an_activation_that_we_do_not_have(folder):
     (folder / "config.json").write_text(json.dumps(SETTINGS | {"activation_function": "mish"}))
     with pytest.raises(
@@ -537,12 +545,6 @@ def test_vocabularies_that_do_not_fit():
     few = {name: id_ for name, id_ in good.items() if id_ < 255}
     with pytest.raises(ValueError, match=r"nothing else; got missing=\['.*', '<.endoftext.>'\]"):
         GPT2Tokenizer(few, [])
-
-
-@pytest.mark.bad_input
-def test_ids_and_merges_that_are_none():
-    with pytest.raises(ValueError, match="ids must be integers from 0 to 260; got wrong="):
-        GPT2Tokenizer(published(MERGES), MERGES).decode(["a"])
 
 
 def test_merges_that_do_not_fit():
