@@ -25,7 +25,6 @@ from softlookup.tokenization import (
     WordPieceTokenizer,
 )
 
-pytestmark = pytest.mark.repeats
 N_STRINGS = 20_000
 PATTERNS = {"gpt2": GPT2_PATTERN, "gpt4": GPT4_PATTERN}
 ASSIGNED = [

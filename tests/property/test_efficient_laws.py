@@ -141,7 +141,6 @@ def test_gradients_of_the_three_forms_are_equal(rows, causal, chunk):
         assert_close(other, one, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.repeats
 @each
 def test_slopes_and_their_slopes_are_those_of_finite_differences(operation):
     rows = [x.requires_grad_() for x in normal(7, (5, 2), (5, 2), (5, 3))]

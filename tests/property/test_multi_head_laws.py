@@ -551,21 +551,18 @@ def check_gradients(problem, fused, second):
 small = problems(lead=st.sampled_from([(), (2,)]))
 
 
-@pytest.mark.repeats
 @settings(max_examples=10)
 @given(small)
 def test_gradcheck_of_the_fused_path(problem):
     check_gradients(problem, fused=True, second=False)
 
 
-@pytest.mark.repeats
 @settings(max_examples=6)
 @given(small)
 def test_gradcheck_and_gradgradcheck_step_by_step(problem):
     check_gradients(problem, fused=False, second=True)
 
 
-@pytest.mark.repeats
 @settings(max_examples=6)
 @given(small)
 def test_gradgradcheck_of_the_fused_path_where_pytorch_has_second_derivatives(problem):

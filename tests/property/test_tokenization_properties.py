@@ -177,7 +177,6 @@ def test_wordpiece_keeps_every_word(words):
         assert tokenizer.decode(ids) == text
 
 
-@pytest.mark.repeats
 @pytest.mark.parametrize("pattern", [GPT2_PATTERN, GPT4_PATTERN])
 def test_merges_of_real_text_equal_a_rescan(pattern):
     chunks = [chunk for text in MESSAGES[:60] for chunk in split_chunks(text, pattern)]

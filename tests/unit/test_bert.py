@@ -280,7 +280,6 @@ def test_every_parameter_gets_a_gradient(ids, segments):
     assert [name for name in without if not name.endswith("W_K.bias")] == []
 
 
-@pytest.mark.repeats
 def test_one_batch_is_learnt_by_heart(ids, segments):
     """Each token is to be told from a text whose every third is hidden."""
     model = BERT(replace(SMALL, d_model=16, n_heads=4, d_ff=32))

@@ -19,10 +19,6 @@ from softlookup.capstone import train_capstone
 from softlookup.training import Tier, distributed
 
 KINDS = worker.KINDS
-many = pytest.mark.skipif(
-    bool(os.environ.get("SOFTLOOKUP_TYPECHECK")),
-    reason="the processes that are started run without the type checks",
-)
 
 
 def torchrun(folder, restarts):
@@ -70,13 +66,11 @@ def assert_same_run(ours: Path, theirs: Path, **tolerance):
     assert_close(found, expected, **tolerance)
 
 
-@many
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_after_twenty_steps_are_those_of_one_process(kind, alone, together):
     assert_same_run(together / kind, alone[0] / "capstone", rtol=0, atol=1e-12)
 
 
-@many
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_one_process_that_adds_up_in_the_same_order_in_single_precision_too(
     kind, alone, together
@@ -84,7 +78,6 @@ def test_of_one_process_that_adds_up_in_the_same_order_in_single_precision_too(
     assert_same_run(together / f"{kind}-float32", alone[0] / "parts", rtol=0, atol=1e-6)
 
 
-@many
 @pytest.mark.parametrize("kind", KINDS)
 def test_in_single_precision_too(kind, alone, together):
     found, expected = load_file(together / f"{kind}-float32"), load_file(alone[0] / "float32")
@@ -93,20 +86,17 @@ def test_in_single_precision_too(kind, alone, together):
             assert_close(found[name], weight, rtol=0, atol=1e-5, msg=name)
 
 
-@many
 @pytest.mark.parametrize("kind", KINDS)
 def test_ragged_batches_count_tokens_and_not_rows(kind, alone, together):
     assert_same_run(together / f"{kind}-ragged", alone[0] / "ragged", rtol=0, atol=1e-10)
 
 
-@many
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_saved_and_loaded_is_saved_alike(kind, together):
     path = together / f"{kind}-ragged"
     assert_same_run(path, path.with_suffix(".again"), rtol=0, atol=0)
 
 
-@many
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_process_is_told_the_loss_of_the_whole_batch(kind, alone, together):
     _, losses, ragged = alone
@@ -116,7 +106,6 @@ def test_each_process_is_told_the_loss_of_the_whole_batch(kind, alone, together)
         assert_close(told["ragged"], ragged, rtol=0, atol=1e-10)
 
 
-@many
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_process_costs_no_more_than_one_interval(kind, together):
     folder, first = together / "killed", KINDS.index(kind)
@@ -130,7 +119,6 @@ def test_a_killed_process_costs_no_more_than_one_interval(kind, together):
     assert_same_run(folder / kind, together / kind, rtol=0, atol=0)
 
 
-@many
 def test_processes_that_find_different_checkpoints_refuse(together):
     said = "all processes must find the same checkpoint; got steps=[12, 0]"
     assert [(together / f"told-{rank}").read_text() for rank in (0, 1)] == [said, said]

@@ -299,7 +299,6 @@ def test_every_parameter_gets_a_gradient(ids, kind):
     assert all(model.get_parameter(n).grad.abs().max() < 1e-12 for n in keys)
 
 
-@pytest.mark.repeats
 @kinds
 def test_one_batch_is_learnt_by_heart(ids, kind):
     config = replace(KINDS[kind], d_model=24, d_ff=48)

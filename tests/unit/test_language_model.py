@@ -37,7 +37,6 @@ def test_one_forward_pass_per_new_word(model):
     assert model.greedy(["yes"], max_length=2) == ["yes", "no", "yes"]
 
 
-@pytest.mark.repeats
 def test_sampling_stops_at_the_end(generator):
     model, n = Alternating(["yes", "no"]), 2000
     lengths = [len(model.sample(generator)) for _ in range(n)]

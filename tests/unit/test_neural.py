@@ -90,7 +90,6 @@ def test_all_texts_sum_to_one(model):
     assert total == pytest.approx(1, abs=1e-10)
 
 
-@pytest.mark.repeats
 def test_gradient(model):
     names, values = zip(*model.named_parameters(), strict=True)
 

@@ -178,7 +178,6 @@ def test_kneser_ney_asks_in_how_many_places():
     assert adding.probability("glass") < adding.probability("francisco")
 
 
-@pytest.mark.repeats
 def test_samples_come_as_often_as_the_model_says(generator):
     model, n = NGramModel(TEXTS, 2), 4000
     found = [tuple(model.sample(generator)) for _ in range(n)]

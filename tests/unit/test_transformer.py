@@ -266,7 +266,6 @@ def test_every_parameter_gets_a_gradient(source, target, tie, norm_first):
     assert all(model.get_parameter(n).grad.abs().max() < 1e-12 for n in keys)
 
 
-@pytest.mark.repeats
 @pytest.mark.parametrize(
     "options",
     [{}, {"norm_first": True}, {"tie": "none"},

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import os
 
 import pytest
 import torch
@@ -31,8 +30,6 @@ from softlookup.words import Vocabulary
 LETTERS = "abcdefg"
 TINY = {"d_model": 16, "d_hidden": 32, "d_attention": 8}
 SMALL = {"d_model": 16, "n_heads": 2, "n_layers": 2, "d_ff": 32}
-LEARNT = not os.environ.get("SOFTLOOKUP_TYPECHECK")
-"""Whether the models of this file learn to the end: their types show in a few steps."""
 
 
 def reversals(n, longest, generator):
@@ -50,13 +47,13 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def trained(pairs):
-    plan = {"n_steps": 300 if LEARNT else 10, **TINY}
+    plan = {"n_steps": 300, **TINY}
     return train_translator(pairs, generator=torch.Generator().manual_seed(2), **plan)
 
 
 @pytest.fixture(scope="module")
 def transformer(pairs):
-    plan = {"n_steps": 500 if LEARNT else 10, "learning_rate": 0.01, **SMALL}
+    plan = {"n_steps": 500, "learning_rate": 0.01, **SMALL}
     return train_transformer(pairs, generator=torch.Generator().manual_seed(3), **plan)
 
 
@@ -118,7 +115,6 @@ def test_loss_of_pairs_is_that_of_all_words_and_ends_one_by_one(kind):
 # training
 
 
-@pytest.mark.repeats
 def test_learns_to_reverse_with_an_antidiagonal_alignment(trained, generator):
     """`bahdanau-alignment`."""
     fresh = [(s, t) for s, t in reversals(211, 5, generator) if len(set(s)) == len(s)]
@@ -134,7 +130,6 @@ def test_learns_to_reverse_with_an_antidiagonal_alignment(trained, generator):
     assert sum(mirrored) / len(mirrored) >= 0.9
 
 
-@pytest.mark.repeats
 def test_beam_of_width_one_translates_like_greedy(trained, pairs):
     sources = [source for source, _ in pairs[:11]]
     assert trained.translate(sources, width=1) == trained.translate(sources)
@@ -150,7 +145,6 @@ def test_a_sentence_translates_alone_as_in_a_batch(trained, pairs):
         assert_close(one, many, rtol=0, atol=1e-5)
 
 
-@pytest.mark.repeats
 def test_translations_are_cut_at_max_length(trained):
     long = [list("abcde")]
     assert trained.translate(long) == [list("edcba")]
@@ -213,7 +207,6 @@ def test_aligning_leaves_no_hook_behind(trained):
 # a Transformer
 
 
-@pytest.mark.repeats
 def test_a_transformer_learns_to_reverse_and_looks_where_it_must(transformer, generator):
     """One of its layers reads the letter that it writes; which, nobody told it."""
     fresh = [(s, t) for s, t in reversals(211, 5, generator) if len(set(s)) == len(s)]
@@ -233,7 +226,6 @@ def test_a_transformer_learns_to_reverse_and_looks_where_it_must(transformer, ge
     assert max(shares) >= 0.8
 
 
-@pytest.mark.repeats
 def test_transformer_alone_as_in_a_batch_and_beam_of_one_as_greedy(transformer, pairs):
     sources = [source for source, _ in pairs[:31]]
     together = transformer.translate(sources)

@@ -117,7 +117,6 @@ def test_training_gives_the_probabilities_of_em():
     assert list(scores.values()) == sorted(scores.values(), reverse=True)
 
 
-@pytest.mark.repeats
 def test_more_steps_of_em_leave_less_to_do():
     texts = [message.text for message in messages()[:150]]
     words = Counter(word for text in texts for word in split_at_markers(text))
@@ -148,7 +147,6 @@ def test_the_size_of_the_vocabulary():
     assert max(map(len, pieces)) == 3
 
 
-@pytest.mark.repeats
 def test_more_pieces_fewer_tokens():
     texts = [message.text for message in messages()]
     lengths = [

@@ -185,7 +185,6 @@ def test_every_parameter_gets_a_gradient(images):
     assert [name for name in without if not name.endswith("W_K.bias")] == []
 
 
-@pytest.mark.repeats
 def test_one_batch_is_learnt_by_heart(images):
     model = ViT(SMALL).double()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -228,7 +227,6 @@ def test_a_copy_is_the_same_model(images):
     assert copy.deepcopy(model)(images).equal(model(images))
 
 
-@pytest.mark.repeats
 def test_digits(generator):
     """`vision-transformer`: at least 95% of unseen digits, after a few seconds."""
     pictures, classes = load_digits(return_X_y=True)

@@ -355,7 +355,6 @@ def test_only_the_last_words_influence_the_next(tables, window):
         assert changed.tolist() == [s <= i < s + window for i in range(len(text))]
 
 
-@pytest.mark.repeats
 def test_sampling_follows_the_probabilities(tables):
     generator = torch.Generator().manual_seed(3)
     drawn = torch.stack([

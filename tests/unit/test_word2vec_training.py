@@ -77,7 +77,6 @@ def questions(model, relation):
 # what was planted
 
 
-@pytest.mark.repeats
 @pytest.mark.parametrize("which", ["U", "U_context", "mean"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_planted_synonyms_are_nearest_neighbours(trained, seed, which):
@@ -87,7 +86,6 @@ def test_planted_synonyms_are_nearest_neighbours(trained, seed, which):
             assert nearest(model, tables(model)[which], word) == partner
 
 
-@pytest.mark.repeats
 @pytest.mark.parametrize("relation", GRAMMAR_ANALOGIES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_planted_analogies_are_solved(trained, seed, relation):
@@ -103,7 +101,6 @@ def test_planted_analogies_are_solved(trained, seed, relation):
         assert without <= 0.6
 
 
-@pytest.mark.repeats
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_loss_falls_in_every_epoch_and_to_less_than_half(trained, seed):
     _, losses = trained[seed]
@@ -114,7 +111,6 @@ def test_the_loss_falls_in_every_epoch_and_to_less_than_half(trained, seed):
     assert losses[-1] < 0.5 * start
 
 
-@pytest.mark.repeats
 def test_the_tables_differ_and_no_word_is_its_own_context(trained):
     model, _ = trained[0]
     U, U_context, _ = tables(model).values()
@@ -125,7 +121,6 @@ def test_the_tables_differ_and_no_word_is_its_own_context(trained):
     assert own[model.vocabulary.encode(["ship"])] > 5 / len(own)
 
 
-@pytest.mark.repeats
 def test_shrinking_windows_and_subsampling_find_the_synonyms_too():
     model = train_word2vec(
         sentences_of(3), **OPTIONS, shrink_window=True, subsample=0.05, generator=seeded(3)
@@ -415,7 +410,6 @@ def next_word():
     return model, losses
 
 
-@pytest.mark.repeats
 def test_cbow_learns_the_next_word(next_word):
     model, losses = next_word
     assert losses == sorted(losses, reverse=True)
@@ -428,7 +422,6 @@ def test_cbow_learns_the_next_word(next_word):
     assert after.topk(5).values.sum() > 0.8
 
 
-@pytest.mark.repeats
 def test_cbow_of_both_sides_finds_the_synonyms():
     model = train_cbow(sentences_of(2), d_model=32, window=5, epochs=3, generator=seeded(2))
     U = tables(model)["U"]
