@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from softlookup.checks import Count, Size, checked, require
 
 
-@checked
 @contextmanager
+@checked
 def head_gates(
     layer: nn.Module, gates: Float[Tensor, "heads"] | Sequence[float | int]
 ) -> Iterator[nn.Module]:

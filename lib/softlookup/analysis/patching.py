@@ -13,8 +13,8 @@ from softlookup.checks import checked, require
 Replacement = Tensor | Callable[[Tensor], Tensor]
 
 
-@checked
 @contextmanager
+@checked
 def patch(model: nn.Module, replacements: Mapping[str, Replacement]) -> Iterator[nn.Module]:
     """Let probes pass on other numbers than they see; all that follows is computed from those.
 

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from softlookup.checks import checked, require
 
 
-@checked
 @contextmanager
+@checked
 def capture(model: nn.Module, *names: str) -> Iterator[dict[str, Tensor]]:
     """Read the probes of a model: each ``nn.Identity`` that says its name sees what passes by.
 
@@ -46,8 +46,8 @@ def capture(model: nn.Module, *names: str) -> Iterator[dict[str, Tensor]]:
         yield seen
 
 
-@checked
 @contextmanager
+@checked
 def hooked(model: nn.Module, hooks: Mapping[str, Callable[..., object]]) -> Iterator[None]:
     """Put forward hooks on parts of a model, on the path that can be looked into.
 

@@ -19,7 +19,8 @@ EVERYWHERE = bool(os.environ.get("SOFTLOOKUP_TYPECHECK"))
 """For the tests: check each call, also those from within the library, and what comes back."""
 
 LIBRARY = os.path.dirname(os.path.dirname(__file__)) + os.sep
-MACHINERY = tuple(LIBRARY + name for name in ("capstone", "data", "exercises", "show"))
+CALLERS = "analysis", "capstone", "data", "exercises", "show"
+MACHINERY = tuple(LIBRARY + name for name in CALLERS)  # they call models with what readers gave
 TORCH = os.path.dirname(torch.__file__) + os.sep
 
 BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)

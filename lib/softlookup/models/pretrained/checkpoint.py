@@ -148,7 +148,10 @@ def config_from(kind: type[Config], **fields: object) -> Config:
 
     Example:
         >>> from softlookup.models import GPTConfig
-        >>> config_from(GPTConfig, vocab_size=11, context="7", d_model=6, n_heads=2, n_layers=1)
+        >>> sizes = {"vocab_size": 11, "d_model": 6, "n_heads": 2, "n_layers": 1}
+        >>> config_from(GPTConfig, context=7, **sizes).width_inside
+        24
+        >>> config_from(GPTConfig, context="7", **sizes)
         Traceback (most recent call last):
         ValueError: context must be an integer of at least 1; got context='7'
     """
