@@ -13,6 +13,7 @@ from softlookup.attention import (
     attend,
     bilinear_scores,
     cosine_scores,
+    gaussian_process_weights,
     gaussian_scores,
     laplace_scores,
     nadaraya_watson,

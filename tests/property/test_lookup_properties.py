@@ -19,6 +19,7 @@ from softlookup.attention import (
     lookup_error_bound,
     lookup_weights,
     nadaraya_watson,
+    row_shares,
     soft_lookup,
 )
 
@@ -54,7 +55,7 @@ def test_soft_is_within_the_bound_of_hard(n_q, n_k, d_k, d_v, temperature, seed)
 def test_shares_are_what_a_loop_divides_and_their_rows_sum_to_one(batch, n_q, n_k, seed):
     (scores, choice) = normal(seed, (batch, n_q, n_k), (batch, n_q, n_k))
     scores, mask = scores.relu(), choice > -0.5
-    weights = shares(scores, mask)
+    weights = row_shares(scores, mask)
     for b, i in torch.cartesian_prod(torch.arange(batch), torch.arange(n_q)).tolist():
         row = [scores[b, i, j].item() if mask[b, i, j] else 0.0 for j in range(n_k)]
         total = sum(row)

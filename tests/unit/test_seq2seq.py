@@ -235,11 +235,11 @@ def test_decoder_refuses_ids(source, target):
 @pytest.mark.bad_input
 def test_lengths_must_fit(source, target):
     model = build()
-    with pytest.raises(ValueError, match="a length must be at most n; got length=8, n=7"):
+    with pytest.raises(ValueError, match=r"lengths must be from 0 to n; got wrong=\[8\], n=7"):
         model(source, [8, 7, 1], target)
     with pytest.raises(ValueError, match=r"with one length each; got .*n_lengths=2"):
         model(source, [7, 1], target)
-    with pytest.raises(ValueError, match="a length must be at most n; got length=6, n=5"):
+    with pytest.raises(ValueError, match=r"lengths must be from 0 to n; got wrong=\[6\], n=5"):
         model(source, LENGTHS, target, [6, 1, 1])
 
 

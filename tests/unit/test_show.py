@@ -177,7 +177,10 @@ def test_numbers_have_four_digits_and_whole_ones_no_point():
 
 def test_source_is_the_librarys_own_with_short_docstrings():
     source = source_of(attention_weights)
-    assert source.startswith("# softlookup.attention.dot_product\ndef attention_weights(")
+    path, door, head, *_ = source.split("\n")
+    assert path == "# softlookup.attention.dot_product"
+    assert door.startswith("@checked")
+    assert head == "def attention_weights("
     assert "Args:" not in source
     assert "Example" not in source
     compile(source, "shown", "exec")

@@ -83,7 +83,7 @@ class Translator:
 
     def align(
         self, sources: Sequence[Tokens], targets: Sequence[Tokens], *, layer: int = -1
-    ) -> list[Float[Tensor, "n_q n_k"]]:
+    ) -> list[Float[Tensor, "_ _"]]:
         """Where the model looks while it writes given translations.
 
         Args:

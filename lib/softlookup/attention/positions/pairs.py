@@ -100,28 +100,29 @@ def pairing_permutation(d_model: Width) -> Int[Tensor, "d_model"]:
 
 @checked
 def angles_at(
-    positions: Annotated[Int[Tensor, "*batch"], Range(0)], omega: Float[Tensor, "pairs"]
+    positions: Annotated[Int[Tensor, "*batch"], Range(0)], d_model: Width, *, base: Base = 10000.0
 ) -> Float[Tensor, "*batch pairs"]:
     r"""How far each pair of each position is turned: $\omega_i t$, in float64.
 
     Args:
         positions: $t$, integers from 0.
-        omega: $\omega$, what ``frequencies`` returns.
+        d_model: The number of columns, even.
+        base: $b > 1$ in ``frequencies``.
 
     Returns:
         Angles in radians.
 
     Raises:
-        ValueError: A position is negative, or ``positions`` are no integers.
+        ValueError: A position is negative, ``positions`` are no integers, or as ``frequencies``.
 
     Source: Vaswani et al. 2017, section 3.5. Chapter: positions#sinusoids.
 
     Example:
-        >>> angles_at(torch.tensor([0, 3]), frequencies(4, base=100.0)).tolist()
+        >>> angles_at(torch.tensor([0, 3]), 4, base=100.0).tolist()
         [[0.0, 0.0], [3.0, 0.30000000000000004]]
     """
     positions = in_float64(positions)
-    return positions.unsqueeze(-1) * omega.to(positions.device)
+    return positions.unsqueeze(-1) * frequencies(d_model, base=base).to(positions.device)
 
 
 @checked

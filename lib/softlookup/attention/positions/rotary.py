@@ -10,7 +10,6 @@ from softlookup.attention.positions.pairs import (
     Base,
     Width,
     angles_at,
-    frequencies,
     join_pairs,
     require_pairs,
     split_pairs,
@@ -78,7 +77,7 @@ class Rotary(nn.Module):
             positions = torch.arange(rows.shape[-2], device=rows.device)
         positions = _laid_over(positions, rows)
         precise = torch.promote_types(rows.dtype, torch.float32)
-        angles = angles_at(positions.to(rows.device), frequencies(self.d_k, base=self.base))
+        angles = angles_at(positions.to(rows.device), self.d_k, base=self.base)
         cos, sin = (turn.to(rows.device, precise) for turn in (angles.cos(), angles.sin()))
         neighbours = self.pairing == "interleaved"
         a, b = split_pairs(rows.to(precise), neighbours)

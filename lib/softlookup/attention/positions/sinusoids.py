@@ -94,7 +94,7 @@ def sinusoidal_at(
         tensor([[ 0.9093, -0.4161],
                 [ 0.0000,  1.0000]])
     """
-    angles = angles_at(positions, frequencies(d_model, base=base))
+    angles = angles_at(positions, d_model, base=base)
     rows = join_pairs(angles.sin(), angles.cos(), layout == "interleaved")
     return rows.to(positions.device, real_dtype(dtype))
 
