@@ -261,26 +261,6 @@ def test_words_must_be_known(make):
         make([["a", "<s>"]], 2)
 
 
-@pytest.mark.parametrize("k", [0, -1.0, math.nan, math.inf])
-def test_k_must_be_positive(k):
-    with pytest.raises(ValueError, match="k must be above 0"):
-        AddK(TEXTS, 2, k)
-
-
-@pytest.mark.parametrize("discount", [0.0, 1.0, -0.5, math.nan])
-def test_the_discount_must_be_a_share(discount):
-    with pytest.raises(ValueError, match="discount must be above 0 and below 1"):
-        KneserNey(TEXTS, 2, discount=discount)
-
-
-@pytest.mark.bad_input
-def test_one_string_is_no_text(make):
-    with pytest.raises(ValueError, match="not one string"):
-        make(["the dog"], 2)
-    with pytest.raises(ValueError, match="not one string"):
-        make("the dog", 2)
-
-
 def test_there_must_be_something_to_share():
     with pytest.raises(ValueError, match="at least one n-gram"):
         unseen_share(TEXTS, [["a"]], 2)

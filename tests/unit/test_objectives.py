@@ -324,9 +324,6 @@ SCORES, IDS = torch.zeros(2, 3, VOCAB), torch.zeros(2, 3, dtype=torch.long)
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        pytest.param(
-            torch.tensor(1), r"at least two tokens.*; got ids=\(\)", marks=pytest.mark.bad_input
-        ),
         (torch.tensor([1]), r"at least two tokens.*; got ids=\(1,\)"),
         (torch.zeros(5, 1).long(), r"at least two tokens.*; got ids=\(5, 1\)"),
     ],
@@ -339,36 +336,17 @@ def test_a_text_needs_two_tokens(ids, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param(
-            (SCORES, IDS[:, :2]),
-            r"one row per token of ids; got scores=\(2, 3, 11\), ids=\(2, 2\)",
-            marks=pytest.mark.bad_input,
-        ),
-        pytest.param(
-            (SCORES[0, 0], torch.tensor(0)),
-            "one row per token of ids",
-            marks=pytest.mark.bad_input,
-        ),
         ((SCORES[:, :1], IDS[:, :1]), "at least two tokens"),
-        ((SCORES, IDS + VOCAB), "targets must be classes from 0 to 10"),
+        ((SCORES, IDS + VOCAB), "ids must be from 0 to 10; got smallest=11"),
         ((SCORES, IDS, [3]), r"lengths one number for each; got ids=\(2, 3\), lengths=\(1,\)"),
         ((SCORES[0], IDS[0], [3]), r"ids must be one row per text"),
         ((SCORES, IDS, [3, 4]), "lengths must be from 0 to 3; got smallest=3, largest=4"),
-        ((SCORES, IDS, [3, -1]), "lengths must be from 0 to 3; got smallest=-1"),
         ((SCORES, IDS, [1, 0]), r"one text must have two real tokens; got lengths=\[1, 0\]"),
     ],
 )
 def test_next_token_loss_refuses(arguments, message):
     with pytest.raises(ValueError, match=message):
         next_token_loss(*arguments)
-
-
-@pytest.mark.bad_input
-def test_next_token_loss_refuses_types():
-    with pytest.raises(ValueError, match="scores must hold floating-point numbers"):
-        next_token_loss(SCORES.long(), IDS)
-    with pytest.raises(ValueError, match="lengths must be integers"):
-        next_token_loss(SCORES, IDS, torch.tensor([1.0, 2.0]))
 
 
 @pytest.mark.parametrize(
@@ -391,8 +369,6 @@ def test_log_probabilities_refuse_texts_and_scores():
     model = lambda ids: torch.zeros(*ids.shape, 4)  # noqa: E731
     with pytest.raises(ValueError, match="at least two tokens"):
         next_token_log_probabilities(model, torch.tensor([1]), 2)
-    with pytest.raises(ValueError, match=r"ids must be one text; got ids=\(2, 3\)"):
-        next_token_log_probabilities(model, IDS, 2)
     with pytest.raises(ValueError, match="ids must be from 0 to 3; got smallest=0, largest=4"):
         next_token_log_probabilities(model, torch.arange(5), 2)
 
@@ -400,13 +376,7 @@ def test_log_probabilities_refuse_texts_and_scores():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"share": 1.1}, r"share must be from 0 to 1; got share=1\.1"),
-        ({"share": math.nan}, "share must be from 0 to 1; got share=nan"),
-        ({"hidden": -0.1}, r"hidden must be from 0 to 1; got hidden=-0\.1"),
-        ({"replaced": 2.0}, r"replaced must be from 0 to 1; got replaced=2\.0"),
         ({"replaced": 0.3}, r"sum to at most 1; got hidden=0\.8, replaced=0\.3"),
-        ({"mask_id": VOCAB}, "special must be from 0 to 10; got smallest=11, largest=11"),
-        ({"special": [-1]}, "special must be from 0 to 10; got smallest=-1"),
         ({"special": range(VOCAB)}, "some token must not be special"),
         ({"vocab_size": 5}, "ids must be from 0 to 4; got smallest=0, largest=6"),
         ({"vocab_size": 0}, "vocab_size must be an integer of at least 1"),
@@ -423,22 +393,11 @@ def test_mask_tokens_refuses(generator, options, message):
     ("chosen", "message"),
     [
         (torch.zeros(2, 3).bool(), "at least one token must be chosen"),
-        pytest.param(
-            torch.ones(2, 2).bool(),
-            r"per place; got .*chosen=\(2, 2\)",
-            marks=pytest.mark.bad_input,
-        ),
     ],
 )
 def test_masked_loss_refuses(chosen, message):
     with pytest.raises(ValueError, match=message):
         masked_loss(SCORES, IDS, chosen)
-
-
-@pytest.mark.bad_input
-def test_masked_loss_refuses_types():
-    with pytest.raises(ValueError, match="chosen must be boolean"):
-        masked_loss(SCORES, IDS, torch.ones(2, 3).long())
 
 
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0, math.nan])
@@ -463,13 +422,6 @@ def test_smoothing_refuses_targets_and_scores():
     ("ids", "length", "batch_size", "message"),
     [
         (torch.arange(4), 5, 1, r"at least length tokens; got ids=\(4,\), length=5"),
-        pytest.param(
-            IDS,
-            2,
-            1,
-            r"one text of at least length tokens; got ids=\(2, 3\)",
-            marks=pytest.mark.bad_input,
-        ),
         (torch.arange(4), 0, 1, "length must be an integer of at least 1; got length=0"),
         (torch.arange(4), 2, 0, "batch_size must be an integer of at least 1; got batch_size=0"),
     ],

@@ -20,7 +20,7 @@ from softlookup.language_models.decoding import (
     top_k_filter,
     top_p_filter,
 )
-from softlookup.language_models.hmm import forward_algorithm, next_observation
+from softlookup.language_models.hmm import forward_algorithm
 from softlookup.language_models.language_model import (
     LanguageModel,
     bits_per_byte,
@@ -65,7 +65,6 @@ __all__ = [
     "mask_tokens",
     "masked_loss",
     "min_p_filter",
-    "next_observation",
     "next_token_log_probabilities",
     "next_token_loss",
     "next_token_pairs",

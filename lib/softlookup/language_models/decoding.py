@@ -8,17 +8,26 @@ that gives ``n_texts`` and ``rows(index)``, such as ``softlookup.attention.KeyVa
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_float, require_int
+from softlookup.checks import (
+    Count,
+    Positive,
+    Range,
+    Share,
+    Size,
+    checked,
+    require,
+)
 from softlookup.ops import softmax
 
 Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
-FirstTokens = int | Sequence[int] | Int[Tensor, "texts"]
+FirstTokens = Count | Sequence[Count] | Annotated[Int[Tensor, "texts"], Range(0)]
+PositiveShare = Annotated[float, Range(0, 1, above=True)]
 
 
 class Hypothesis(NamedTuple):
@@ -41,8 +50,9 @@ class Hypothesis(NamedTuple):
     finished: bool
 
 
+@checked
 def greedy(
-    step: Step, state: Any, bos: FirstTokens, eos: int | None, max_length: int
+    step: Step, state: Any, bos: FirstTokens, eos: Count | None, max_length: Size
 ) -> list[Hypothesis]:
     """Write the most probable next token, again and again: quick, and short-sighted.
 
@@ -73,18 +83,19 @@ def greedy(
     return _write(step, state, bos, eos, max_length, lambda scores: scores.argmax(dim=-1))
 
 
+@checked
 def sample(
     step: Step,
     state: Any,
     bos: FirstTokens,
-    eos: int | None,
-    max_length: int,
+    eos: Count | None,
+    max_length: Size,
     *,
     generator: torch.Generator,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
+    temperature: Positive = 1.0,
+    top_k: Size | None = None,
+    top_p: PositiveShare | None = None,
+    min_p: Share | None = None,
 ) -> list[Hypothesis]:
     r"""Draw each next token by its probability, $p \propto e^{\text{score}/\tau}$.
 
@@ -121,7 +132,6 @@ def sample(
         [0, 0, 0]
     """
     filters = {"top_k": top_k, "top_p": top_p, "min_p": min_p}
-    _check_filters(temperature, **filters)
 
     def draw(scores: Tensor) -> Tensor:
         weights = sampling_weights(scores, temperature=temperature, **filters)
@@ -131,13 +141,14 @@ def sample(
     return _write(step, state, bos, eos, max_length, draw)
 
 
+@checked(not_empty="vocab")
 def sampling_weights(
     scores: Float[Tensor, "*batch vocab"],
     *,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
+    temperature: Positive = 1.0,
+    top_k: Size | None = None,
+    top_p: PositiveShare | None = None,
+    min_p: Share | None = None,
 ) -> Float[Tensor, "*batch vocab"]:
     """The probabilities that ``sample`` draws from: first the temperature, then the filters.
 
@@ -161,7 +172,6 @@ def sampling_weights(
         >>> sampling_weights(scores, top_k=2)
         tensor([0.6250, 0.0000, 0.3750])
     """
-    _check_filters(temperature, top_k, top_p, min_p)
     heated = (scores - scores.amax(dim=-1, keepdim=True)) / temperature
     for cut, limit in (top_k_filter, top_k), (top_p_filter, top_p), (min_p_filter, min_p):
         heated = heated if limit is None else cut(heated, limit)
@@ -169,7 +179,8 @@ def sampling_weights(
     return softmax(left, temperature=temperature)
 
 
-def top_k_filter(scores: Float[Tensor, "*batch vocab"], k: int) -> Float[Tensor, "*batch vocab"]:
+@checked(not_empty="vocab")
+def top_k_filter(scores: Float[Tensor, "*batch vocab"], k: Size) -> Float[Tensor, "*batch vocab"]:
     """Keep the ``k`` largest scores of each row; of equal ones, the first.
 
     Args:
@@ -188,14 +199,16 @@ def top_k_filter(scores: Float[Tensor, "*batch vocab"], k: int) -> Float[Tensor,
         >>> top_k_filter(torch.tensor([1.0, 3.0, 2.0]), 2)
         tensor([-inf, 3., 2.])
     """
-    require_int(1, k=k)
-    _check_scores(scores)
+    _require_scores(scores)
     order = scores.argsort(dim=-1, descending=True, stable=True)
     cut = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, order[..., k:], True)
     return scores.masked_fill(cut, -torch.inf)
 
 
-def top_p_filter(scores: Float[Tensor, "*batch vocab"], p: float) -> Float[Tensor, "*batch vocab"]:
+@checked(not_empty="vocab")
+def top_p_filter(
+    scores: Float[Tensor, "*batch vocab"], p: PositiveShare
+) -> Float[Tensor, "*batch vocab"]:
     r"""Keep the most probable tokens that together have at least probability ``p``, and no more.
 
     A token is kept if those more probable than it have less than $p$ together. So the first always
@@ -218,8 +231,7 @@ def top_p_filter(scores: Float[Tensor, "*batch vocab"], p: float) -> Float[Tenso
         >>> top_p_filter(torch.tensor([0.5, 0.2, 0.3]).log(), 0.7).exp()
         tensor([0.5000, 0.0000, 0.3000])
     """
-    require(0 < p <= 1, "p must be above 0 and at most 1", p=p)
-    _check_scores(scores)
+    _require_scores(scores)
     if p == 1:  # the sum of the first may be rounded up to 1 long before the last
         return scores.clone()
     order = scores.argsort(dim=-1, descending=True, stable=True)
@@ -229,7 +241,8 @@ def top_p_filter(scores: Float[Tensor, "*batch vocab"], p: float) -> Float[Tenso
     return scores.masked_fill(cut, -torch.inf)
 
 
-def min_p_filter(scores: Float[Tensor, "*batch vocab"], p: float) -> Float[Tensor, "*batch vocab"]:
+@checked(not_empty="vocab")
+def min_p_filter(scores: Float[Tensor, "*batch vocab"], p: Share) -> Float[Tensor, "*batch vocab"]:
     r"""Keep the tokens at least ``p`` times as probable as the most probable one.
 
     Args:
@@ -248,21 +261,21 @@ def min_p_filter(scores: Float[Tensor, "*batch vocab"], p: float) -> Float[Tenso
         >>> min_p_filter(torch.tensor([0.5, 0.2, 0.3]).log(), 0.5).exp()
         tensor([0.5000, 0.0000, 0.3000])
     """
-    require(0 <= p <= 1, "p must be from 0 to 1", p=p)
-    _check_scores(scores)
+    _require_scores(scores)
     least = scores.amax(dim=-1, keepdim=True) + (math.log(p) if p > 0 else -math.inf)
     return scores.masked_fill(scores < least, -torch.inf)
 
 
+@checked
 def beam_search(
     step: Step,
     state: Any,
     bos: FirstTokens,
-    eos: int | None,
-    max_length: int,
+    eos: Count | None,
+    max_length: Size,
     *,
-    width: int,
-    length_penalty: float = 0.0,
+    width: Size,
+    length_penalty: Annotated[float, Range(0, 10)] = 0.0,
 ) -> list[Hypothesis]:
     r"""Keep the ``width`` most probable beginnings of a text at every length, and rank what ends.
 
@@ -286,8 +299,8 @@ def beam_search(
         ended. A text of probability 0 is not among them.
 
     Raises:
-        ValueError: ``width`` is no integer of at least 1, ``length_penalty`` is negative or not
-            finite, ``state`` holds more than one text, or as in ``greedy``.
+        ValueError: ``width`` is no integer of at least 1, ``length_penalty`` is not from 0 to 10,
+            ``state`` holds more than one text, or as in ``greedy``.
 
     Source: Sutskever et al. 2014, section 3.2; the penalty: Wu et al. 2016, section 7.
     Chapter: seq2seq#decoding.
@@ -299,12 +312,7 @@ def beam_search(
         >>> [(text.ids, round(math.exp(text.log_probability), 2)) for text in found]
         [([], 0.4), ([0, 0], 0.36)]
     """
-    require_int(1, width=width)
-    is_penalty = 0 <= length_penalty < math.inf
-    require(
-        is_penalty, "length_penalty must be at least 0 and finite", length_penalty=length_penalty
-    )
-    tokens = _first_tokens(state, bos, eos, max_length)
+    tokens = _first_tokens(state, bos)
     n_texts = len(tokens)
     require(n_texts == 1, "beam search must start from the state of one text", n_texts=n_texts)
     beam, ended = [Hypothesis([], 0.0, False)], []
@@ -334,7 +342,7 @@ def _write(
     choose: Callable[[Tensor], Tensor],
 ) -> list[Hypothesis]:
     """One token at a time for all texts at once; a text that has ended is written to no more."""
-    tokens = _first_tokens(state, bos, eos, max_length)
+    tokens = _first_tokens(state, bos)
     n_texts = len(tokens)
     ids, totals, live = [[] for _ in range(n_texts)], [0.0] * n_texts, list(range(n_texts))
     for _ in range(max_length):
@@ -364,9 +372,10 @@ def _scored(step: Step, tokens: Tensor, state: Any, eos: int | None) -> tuple[Te
     """One step of the model, its scores turned into log-probabilities."""
     with torch.no_grad():
         scores, state = step(tokens, state)
-    require_float(scores=scores)
-    fits = scores.ndim == 2 and len(scores) == len(tokens)
+    rule = "step must return scores, a tensor of real numbers"
+    require(isinstance(scores, Tensor) and scores.is_floating_point(), rule, scores=scores)
     rule = "step must return scores with one row per text"
+    fits = scores.ndim == 2 and len(scores) == len(tokens)
     require(fits, rule, scores=scores, n_texts=len(tokens))
     vocab_size = scores.shape[-1]
     rule = "eos must be a token of the vocabulary"
@@ -413,18 +422,12 @@ def _n_rows(state: Any) -> int | None:
     return sizes.pop() if sizes else None
 
 
-def _first_tokens(state: Any, bos: FirstTokens, eos: int | None, max_length: int) -> Tensor:
+def _first_tokens(state: Any, bos: FirstTokens) -> Tensor:
     """The token that each text begins with; their number is the number of texts."""
-    require_int(1, max_length=max_length)
-    if eos is not None:
-        require_int(0, eos=eos)
     n_texts = _n_rows(state)
     if isinstance(bos, int):
-        require_int(0, bos=bos)
         return torch.full((1 if n_texts is None else n_texts,), bos, device=_device(state))
     tokens = bos.tolist() if isinstance(bos, Tensor) else list(bos)
-    for token in tokens:
-        require_int(0, bos=token)
     n_texts = len(tokens) if n_texts is None else n_texts
     rule = "there must be one bos for each text"
     require(len(tokens) == n_texts > 0, rule, n_bos=len(tokens), n_texts=n_texts)
@@ -439,22 +442,6 @@ def _device(state: Any) -> torch.device | None:
     return getattr(state, "device", None)
 
 
-def _check_filters(
-    temperature: float, top_k: int | None, top_p: float | None, min_p: float | None
-) -> None:
-    rule = "temperature must be positive and finite"
-    require(0 < temperature < math.inf, rule, temperature=temperature)
-    if top_k is not None:
-        require_int(1, top_k=top_k)
-    if top_p is not None:
-        require(0 < top_p <= 1, "top_p must be above 0 and at most 1", top_p=top_p)
-    if min_p is not None:
-        require(0 <= min_p <= 1, "min_p must be from 0 to 1", min_p=min_p)
-
-
-def _check_scores(scores: Tensor) -> None:
-    require_float(scores=scores)
-    has_entries = scores.ndim > 0 and scores.shape[-1] > 0
-    require(has_entries, "a row of scores must have at least one entry", scores=scores)
+def _require_scores(scores: Tensor) -> None:
     is_number = not bool((scores.isnan() | (scores == torch.inf)).any())
     require(is_number, "scores must be numbers or -inf")

@@ -5,9 +5,10 @@ import math
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_float
+from softlookup.checks import checked, require, require_ids
 
 
+@checked(not_empty="states vocab")
 def forward_algorithm(
     observations: Int[Tensor, "n"],
     initial: Float[Tensor, "states"],
@@ -46,8 +47,8 @@ def forward_algorithm(
         >>> state.tolist(), round(math.exp(log_p), 6)  # it is in state 1 and stays: 0.5 · 0.75
         ([0.0, 1.0], 0.375)
     """
-    _require_model(initial, transition, emission)
-    _require_observations(observations, emission)
+    _require_distributions(initial=initial, transition=transition, emission=emission)
+    require_ids(emission.shape[1], observations=observations)
     belief, log_p = initial, 0.0
     for t, word in enumerate(observations.tolist()):
         before = belief if t == 0 else belief @ transition
@@ -58,58 +59,8 @@ def forward_algorithm(
     return belief, log_p
 
 
-def next_observation(
-    observations: Int[Tensor, "n"],
-    initial: Float[Tensor, "states"],
-    transition: Float[Tensor, "states states"],
-    emission: Float[Tensor, "states vocab"],
-) -> Float[Tensor, "vocab"]:
-    r"""The probability of each next word: the belief about the state, moved on, then spoken.
-
-    Args:
-        observations: The ids of the words so far; there may be none.
-        initial: The probability of each state before the first word.
-        transition: $A$, from state to state.
-        emission: $B$, from state to word.
-
-    Returns:
-        One probability for each word; they sum to 1. All words so far matter, not only the last
-        few.
-
-    Raises:
-        ValueError: As ``forward_algorithm`` does.
-
-    Source: Rabiner 1989, section III; lecture 001, "Evolution: From Statistical to Neural Language
-    Models". Chapter: language_models#hidden-states.
-
-    Example:
-        >>> import torch
-        >>> half, sticky = torch.tensor([0.5, 0.5]), torch.tensor([[0.75, 0.25], [0.25, 0.75]])
-        >>> next_observation(torch.tensor([1]), half, sticky, torch.eye(2))
-        tensor([0.2500, 0.7500])
-    """
-    belief, _ = forward_algorithm(observations, initial, transition, emission)
-    return (belief if len(observations) == 0 else belief @ transition) @ emission
-
-
-def _require_model(initial: Tensor, transition: Tensor, emission: Tensor) -> None:
-    given = {"initial": initial, "transition": transition, "emission": emission}
-    require_float(**given)
-    dtypes = {name: tensor.dtype for name, tensor in given.items()}
-    require(len(set(dtypes.values())) == 1, "all must have the same dtype", **dtypes)
-    n = len(initial) if initial.ndim == 1 else 0
-    fits = n > 0 and transition.shape == (n, n) and emission.ndim == 2 and len(emission) == n
-    rule = "initial, transition, emission must be (states), (states, states), (states, vocab)"
-    require(fits and emission.shape[1] > 0, rule, **given)
-    for name, rows in given.items():
+def _require_distributions(**tables: Tensor) -> None:
+    for name, rows in tables.items():
         off = (rows.sum(dim=-1) - 1).abs().max().item()
         is_distribution = bool((rows >= 0).all()) and off <= 1e-5  # NaN is neither
         require(is_distribution, f"each row of {name} must sum to 1, none below 0", off_by=off)
-
-
-def _require_observations(observations: Tensor, emission: Tensor) -> None:
-    whole = observations.ndim == 1 and not observations.is_floating_point()
-    require(whole, "observations must be one row of ids", observations=observations)
-    vocab_size = emission.shape[1]
-    wrong = [id_ for id_ in observations.tolist() if not 0 <= id_ < vocab_size]
-    require(not wrong, f"ids must be from 0 to {vocab_size - 1}", wrong=wrong[:5])

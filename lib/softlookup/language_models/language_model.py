@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_int, require_tokens
+from softlookup.checks import Positive, Size, checked, require
 from softlookup.language_models import decoding
 from softlookup.words import Vocabulary
 
@@ -15,6 +15,7 @@ BOS, EOS, UNKNOWN = "<s>", "</s>", "<unk>"
 """What stands before the first word, after the last, and for a word that a model does not know."""
 
 
+@checked
 class LanguageModel:
     r"""A probability for each next word, $P(w_i \mid w_1 \dots w_{i-1})$, given those before it.
 
@@ -32,6 +33,8 @@ class LanguageModel:
     Chapter: language_models#what-comes-next.
 
     Example:
+        >>> LanguageModel(["yes", "no"], unknown=True).words
+        ['yes', 'no', '<unk>', '</s>']
         >>> class Uniform(LanguageModel):
         ...     def next_word_ids(self, ids):
         ...         return torch.ones(len(self.words)) / len(self.words)
@@ -41,7 +44,6 @@ class LanguageModel:
     """
 
     def __init__(self, words: Sequence[str], *, unknown: bool = False) -> None:
-        require_tokens(words=words)
         symbols = sorted({BOS, EOS, UNKNOWN}.intersection(words))
         require(not symbols, "words must hold none of the symbols", symbols=symbols)
         require(len(words) > 0, "words must hold at least one word", words=words)
@@ -103,8 +105,8 @@ class LanguageModel:
         generator: torch.Generator,
         prefix: Sequence[str] = (),
         *,
-        max_length: int = 50,
-        temperature: float = 1.0,
+        max_length: Size = 50,
+        temperature: Positive = 1.0,
     ) -> list[str]:
         """Draw word after word, each fed back as history, until the end or ``max_length`` words.
 
@@ -127,7 +129,7 @@ class LanguageModel:
         )  # fmt: skip
         return [*prefix, *self.vocabulary.decode(found[0].ids)]
 
-    def greedy(self, prefix: Sequence[str] = (), *, max_length: int = 50) -> list[str]:
+    def greedy(self, prefix: Sequence[str] = (), *, max_length: Size = 50) -> list[str]:
         """Add the most probable word, again and again; otherwise as ``sample``."""
         state, last = self._start(prefix)
         found = decoding.greedy(self.step, state, last, self.eos, max_length)
@@ -141,7 +143,6 @@ class LanguageModel:
 
     def ids(self, text: Sequence[str]) -> list[int]:
         """The ids of a text's words; ValueError for a symbol or a word that is not known."""
-        require_tokens(text=text)
         symbols = sorted({BOS, EOS}.intersection(text))
         require(not symbols, "a text must hold words, not the symbols of its edges", got=symbols)
         return self.vocabulary.encode(list(text))
@@ -151,7 +152,8 @@ class LanguageModel:
         return torch.tensor([ids[:-1]], dtype=torch.long), ids[-1]
 
 
-def known_words(texts: Sequence[Sequence[str]], min_count: int = 1) -> list[str]:
+@checked
+def known_words(texts: Sequence[Sequence[str]], min_count: Size = 1) -> list[str]:
     """The words that occur at least ``min_count`` times, in alphabetical order.
 
     Args:
@@ -170,18 +172,16 @@ def known_words(texts: Sequence[Sequence[str]], min_count: int = 1) -> list[str]
         >>> known_words([["a", "b", "a"], ["c", "b"]], min_count=2)
         ['a', 'b']
     """
-    require_int(1, min_count=min_count)
-    require_tokens(texts=texts)
     require(len(texts) > 0, "there must be at least one text", n_texts=len(texts))
     counts: dict[str, int] = {}
     for text in texts:
-        require_tokens(text=text)
         for word in text:
             counts[word] = counts.get(word, 0) + 1
     return sorted(w for w, count in counts.items() if count >= min_count and w != UNKNOWN)
 
 
-def perplexity(log_probability: float, n_tokens: int) -> float:
+@checked
+def perplexity(log_probability: float, n_tokens: Size) -> float:
     r"""Among how many equally likely words the model hesitates: $e^{-\frac1N \log P}$.
 
     Args:
@@ -201,13 +201,13 @@ def perplexity(log_probability: float, n_tokens: int) -> float:
         >>> round(perplexity(3 * math.log(1 / 7), n_tokens=3), 6)
         7.0
     """
-    require_int(1, n_tokens=n_tokens)
     _require_log_probability(log_probability)
     mean = -log_probability / n_tokens
     return math.exp(mean) if mean < 700 else math.inf
 
 
-def bits_per_byte(log_probability: float, n_bytes: int) -> float:
+@checked
+def bits_per_byte(log_probability: float, n_bytes: Size) -> float:
     r"""How many bits the model needs for one byte of text: $-\log_2 P$ over the bytes.
 
     Unlike perplexity it can be compared between models that cut the text into different tokens.
@@ -228,11 +228,10 @@ def bits_per_byte(log_probability: float, n_bytes: int) -> float:
         >>> bits_per_byte(5 * math.log(1 / 256), n_bytes=5)  # bytes by pure chance
         8.0
     """
-    require_int(1, n_bytes=n_bytes)
     _require_log_probability(log_probability)
     return -log_probability / math.log(2) / n_bytes
 
 
 def _require_log_probability(log_probability: float) -> None:
     rule = "log_probability must be the logarithm of a probability, at most 0"
-    require(log_probability <= 1e-9, rule, log_probability=log_probability)  # NaN is not
+    require(log_probability <= 1e-9, rule, log_probability=log_probability)

@@ -1,7 +1,7 @@
 """Neural language models: a window of word vectors (Bengio et al. 2003), and a recurrent state."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from softlookup.checks import require, require_int
 from softlookup.language_models.language_model import LanguageModel
 from softlookup.layers import GRUCell, unroll
 from softlookup.ops import in_float64
+from softlookup.training import train_model, warmup_cosine
 
 
 class _NeuralLM(nn.Module, LanguageModel):
@@ -235,7 +236,8 @@ def train_lm(
         The mean loss of each step's texts, in nats per word.
 
     Raises:
-        ValueError: There is no text, a word is not known, or a number is out of range.
+        ValueError: There is no text, a word is not known, a number is out of range, or the loss
+            grows beyond all bounds.
 
     Source: Kingma and Ba 2015. Chapter: language_models#a-window-of-vectors.
 
@@ -251,18 +253,22 @@ def train_lm(
     require(is_size, "learning_rate must be above 0 and finite", learning_rate=learning_rate)
     require(len(texts) > 0, "there must be at least one text", n_texts=len(texts))
     ids = [model.ids(text) for text in texts]
-    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
-    falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, n_steps)
-    losses = []
-    for _ in range(n_steps):
-        drawn = torch.randint(len(ids), (batch_size,), generator=generator).tolist()
-        loss = model.losses_of_ids([ids[i] for i in drawn]).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        falling.step()
-        losses.append(loss.item())
-    return losses
+    return train_model(
+        model,
+        lambda model, batch: model.losses_of_ids(batch).mean(),
+        _random_texts(ids, batch_size, generator),
+        optimizers=torch.optim.Adam(model.parameters(), lr=learning_rate),
+        n_steps=n_steps,
+        schedule=lambda step: warmup_cosine(step, n_steps=n_steps + 1, n_warmup=1),
+    )
+
+
+def _random_texts(
+    texts: list[list[int]], batch_size: int, generator: torch.Generator
+) -> Iterator[list[list[int]]]:
+    while True:
+        drawn = torch.randint(len(texts), (batch_size,), generator=generator).tolist()
+        yield [texts[i] for i in drawn]
 
 
 def _require_ids(ids: Tensor, largest: int) -> None:

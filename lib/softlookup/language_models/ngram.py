@@ -2,19 +2,21 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Annotated
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.checks import require, require_int, require_tokens
+from softlookup.checks import Positive, Range, Size, checked, require
 from softlookup.language_models.language_model import LanguageModel, known_words
 
 Followers = dict[tuple, Counter]
 """For each history, how often each word came after it."""
 
 
+@checked
 class NGramModel(LanguageModel):
     r"""Maximum likelihood: $P(w \mid h) = C(hw) / C(h)$ for the $n-1$ words $h$ before $w$.
 
@@ -45,10 +47,9 @@ class NGramModel(LanguageModel):
     def __init__(
         self,
         texts: Sequence[Sequence[str]],
-        n: int,
+        n: Size,
         words: Sequence[str] | None = None,
     ) -> None:
-        require_int(1, n=n)
         every_word = known_words(texts)
         super().__init__(every_word if words is None else words, unknown=words is not None)
         self.n = n
@@ -88,6 +89,7 @@ class NGramModel(LanguageModel):
         return self.followers[history][word] / self.totals[history]
 
 
+@checked
 class AddK(NGramModel):
     r"""Add $k$ to every count: $P(w \mid h) = (C(hw) + k) / (C(h) + kV)$. Nothing is impossible.
 
@@ -112,11 +114,10 @@ class AddK(NGramModel):
     def __init__(
         self,
         texts: Sequence[Sequence[str]],
-        n: int,
-        k: int | float,
+        n: Size,
+        k: Positive,
         words: Sequence[str] | None = None,
     ) -> None:
-        require(0 < k < math.inf, "k must be above 0 and finite", k=k)
         super().__init__(texts, n, words)
         self.k = k
 
@@ -125,6 +126,7 @@ class AddK(NGramModel):
         return (count + self.k) / (self.totals.get(history, 0) + self.k * len(self.vocabulary))
 
 
+@checked
 class KneserNey(NGramModel):
     r"""Interpolated Kneser-Ney: every count gives $D$ away, and a shorter history shares it out.
 
@@ -156,12 +158,11 @@ class KneserNey(NGramModel):
     def __init__(
         self,
         texts: Sequence[Sequence[str]],
-        n: int,
+        n: Size,
         words: Sequence[str] | None = None,
         *,
-        discount: float = 0.75,
+        discount: Annotated[float, Range(0, 1, above=True, below=True)] = 0.75,
     ) -> None:
-        require(0 < discount < 1, "discount must be above 0 and below 1", discount=discount)
         super().__init__(texts, n, words)
         self.discount = discount
         self._tables = [self.followers]
@@ -191,7 +192,8 @@ class KneserNey(NGramModel):
         return p
 
 
-def follower_counts(texts: Iterable[Sequence], n: int) -> Followers:
+@checked
+def follower_counts(texts: Iterable[Sequence[Hashable]], n: Size) -> Followers:
     """How often each token follows each run of n - 1 tokens: all that an n-gram model knows.
 
     Args:
@@ -210,16 +212,17 @@ def follower_counts(texts: Iterable[Sequence], n: int) -> Followers:
         >>> follower_counts([["<s>", "no", "no", "</s>"]], n=2)[("no",)]
         Counter({'no': 1, '</s>': 1})
     """
-    require_int(1, n=n)
     followers = defaultdict(Counter)
     for text in texts:
-        require_tokens(text=text)
         for end in range(n - 1, len(text)):
             followers[tuple(text[end - n + 1 : end])][text[end]] += 1
     return dict(followers)
 
 
-def unseen_share(seen: Sequence[Sequence], texts: Sequence[Sequence], n: int) -> float:
+@checked
+def unseen_share(
+    seen: Sequence[Sequence[Hashable]], texts: Sequence[Sequence[Hashable]], n: Size
+) -> float:
     """The share of all n-grams of ``texts`` that ``seen`` never has.
 
     Args:

@@ -1,16 +1,20 @@
 """What a model is asked to do: the next token, a masked token, a softened target."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_float, require_ids, require_int
+from softlookup.checks import Count, Ids, Rate, Share, Size, checked, require, require_ids
 from softlookup.ops import cross_entropy, in_float64
 
+Lengths = Int[Tensor, "batch"] | Sequence[Count]
+"""How many tokens of each text are real."""
 
+
+@checked
 def next_token_pairs(
     ids: Int[Tensor, "*batch n"],
 ) -> tuple[Int[Tensor, "*batch m"], Int[Tensor, "*batch m"]]:
@@ -33,15 +37,16 @@ def next_token_pairs(
         >>> next_token_pairs(torch.tensor([5, 7, 6]))
         (tensor([5, 7]), tensor([7, 6]))
     """
-    enough = ids.ndim >= 1 and ids.shape[-1] >= 2
-    require(enough, "a text must have at least two tokens: one to read, one to predict", ids=ids)
+    rule = "a text must have at least two tokens: one to read, one to predict"
+    require(ids.shape[-1] >= 2, rule, ids=ids)
     return ids[..., :-1], ids[..., 1:]
 
 
+@checked(not_empty="vocab")
 def next_token_loss(
     scores: Float[Tensor, "*batch n vocab"],
     ids: Int[Tensor, "*batch n"],
-    lengths: Int[Tensor, "batch"] | Sequence[int] | None = None,
+    lengths: Lengths | None = None,
 ) -> Float[Tensor, ""]:
     r"""How badly the next tokens were foreseen: the mean of $-\log p(w_{i+1} \mid w_0 \dots w_i)$.
 
@@ -66,9 +71,6 @@ def next_token_loss(
         >>> next_token_loss(torch.zeros(2, 3, 7), torch.tensor([[5, 2, 6], [1, 0, 0]]), [3, 1])
         tensor(1.9459)
     """
-    require_float(scores=scores)
-    fits = scores.ndim >= 2 and scores.shape[:-1] == ids.shape
-    require(fits, "scores must have one row per token of ids", scores=scores, ids=ids)
     _, targets = next_token_pairs(ids)
     scores = scores[..., :-1, :]
     if lengths is not None:
@@ -76,11 +78,13 @@ def next_token_loss(
         rule = "at least one text must have two real tokens"
         require(bool(predicted.any()), rule, lengths=lengths)
         scores, targets = scores[predicted], targets[predicted]
+    require_ids(scores.shape[-1], ids=targets)
     return cross_entropy(scores, targets)
 
 
+@checked
 def random_pieces(
-    ids: Int[Tensor, "n"], length: int, batch_size: int, *, generator: torch.Generator
+    ids: Int[Tensor, "n"], length: Size, batch_size: Size, *, generator: torch.Generator
 ) -> Iterator[Int[Tensor, "batch_size length"]]:
     """Batches without end: pieces of one long text, each beginning anywhere.
 
@@ -105,22 +109,22 @@ def random_pieces(
         tensor([[0, 1, 2],
                 [0, 1, 2]])
     """
-    require_int(1, length=length, batch_size=batch_size)
-    fits = ids.ndim == 1 and len(ids) >= length
-    require(fits, "ids must be one text of at least length tokens", ids=ids, length=length)
+    rule = "ids must be one text of at least length tokens"
+    require(len(ids) >= length, rule, ids=ids, length=length)
     while True:
         shape, where = (batch_size, 1), generator.device
         first = torch.randint(len(ids) - length + 1, shape, generator=generator, device=where)
         yield ids[(first + torch.arange(length, device=where)).to(ids.device)]
 
 
+@checked
 def next_token_log_probabilities(
     model: Callable[[Tensor], Tensor],
     ids: Int[Tensor, "n"],
-    window: int,
+    window: Size,
     *,
-    stride: int = 1,
-    batch_size: int = 64,
+    stride: Size = 1,
+    batch_size: Size = 64,
 ) -> Float[Tensor, "m"]:
     r"""GPT-1's objective, term by term: $\log p(w_i \mid w_{i-k}, \dots, w_{i-1})$.
 
@@ -152,10 +156,8 @@ def next_token_log_probabilities(
         >>> next_token_log_probabilities(even, torch.tensor([3, 1, 0]), window=2)
         tensor([-1.3863, -1.3863], dtype=torch.float64)
     """
-    require_int(1, window=window, stride=stride, batch_size=batch_size)
     rule = "stride must be at most window"
     require(stride <= window, rule, stride=stride, window=window)
-    require(ids.ndim == 1, "ids must be one text", ids=ids)
     inputs, targets = next_token_pairs(ids)
     n = len(targets)
     width = min(window, n)
@@ -194,17 +196,18 @@ class Masked(NamedTuple):
     chosen: Tensor
 
 
+@checked
 def mask_tokens(
-    ids: Int[Tensor, "*batch n"],
+    ids: Annotated[Int[Tensor, "*batch n"], Ids("vocab_size")],
     *,
-    mask_id: int,
-    vocab_size: int,
+    mask_id: Annotated[int, Ids("vocab_size")],
+    vocab_size: Size,
     generator: torch.Generator,
-    share: float = 0.15,
-    hidden: float = 0.8,
-    replaced: float = 0.1,
-    special: Sequence[int] = (),
-    lengths: Int[Tensor, "batch"] | Sequence[int] | None = None,
+    share: Share = 0.15,
+    hidden: Share = 0.8,
+    replaced: Share = 0.1,
+    special: Sequence[Annotated[int, Ids("vocab_size")]] = (),
+    lengths: Lengths | None = None,
 ) -> Masked:
     """Choose some tokens; hide most of them, replace a few, and leave a few as they are.
 
@@ -240,12 +243,9 @@ def mask_tokens(
         ...             replaced=0.0).inputs
         tensor([0, 0, 0, 0, 0])
     """
-    require_int(1, vocab_size=vocab_size)
-    _require_shares(share=share, hidden=hidden, replaced=replaced)
     rule = "hidden and replaced must sum to at most 1"
     require(hidden + replaced <= 1 + 1e-9, rule, hidden=hidden, replaced=replaced)
     special = sorted({mask_id, *special})
-    require_ids(vocab_size, ids=ids, special=torch.tensor(special))
     ordinary = torch.tensor(sorted({*range(vocab_size)} - {*special}), device=ids.device)
     require(len(ordinary) > 0, "some token must not be special", special=special)
     allowed = ~torch.isin(ids, torch.tensor(special, device=ids.device))
@@ -260,6 +260,7 @@ def mask_tokens(
     return Masked(inputs, ids, chosen)
 
 
+@checked(not_empty="vocab")
 def masked_loss(
     scores: Float[Tensor, "*batch n vocab"],
     targets: Int[Tensor, "*batch n"],
@@ -285,17 +286,14 @@ def masked_loss(
         >>> masked_loss(torch.zeros(3, 7), torch.tensor([5, 2, 6]), chosen)
         tensor(1.9459)
     """
-    fits = scores.ndim >= 2 and scores.shape[:-1] == targets.shape == chosen.shape
-    rule = "scores, targets and chosen must have one row, one token and one boolean per place"
-    require(fits, rule, scores=scores, targets=targets, chosen=chosen)
-    is_boolean = chosen.dtype == torch.bool
-    require(is_boolean, "chosen must be boolean", dtype=chosen.dtype)
     require(bool(chosen.any()), "at least one token must be chosen", n_chosen=0)
+    require_ids(scores.shape[-1], targets=targets[chosen])
     return cross_entropy(scores[chosen], targets[chosen])
 
 
+@checked
 def smoothed_targets(
-    targets: Int[Tensor, "*batch"], vocab_size: int, smoothing: float
+    targets: Annotated[Int[Tensor, "*batch"], Ids("vocab_size")], vocab_size: Size, smoothing: Rate
 ) -> Float[Tensor, "*batch vocab"]:
     r"""The right answer, softened: $(1-\epsilon)\,\text{onehot}(w) + \epsilon/|\mathcal{V}|$.
 
@@ -317,16 +315,16 @@ def smoothed_targets(
         >>> smoothed_targets(torch.tensor([1]), vocab_size=4, smoothing=0.1)
         tensor([[0.0250, 0.9250, 0.0250, 0.0250]])
     """
-    require_int(1, vocab_size=vocab_size)
-    require_ids(vocab_size, targets=targets)
-    _require_smoothing(smoothing)
     even = torch.full((*targets.shape, vocab_size), smoothing / vocab_size, device=targets.device)
-    right = torch.full((*targets.shape, 1), 1 - smoothing, device=targets.device)
+    right = torch.full((*targets.shape, 1), 1.0 - smoothing, device=targets.device)
     return even.scatter_add(-1, targets.long().unsqueeze(-1), right)
 
 
+@checked(not_empty="vocab")
 def smoothed_cross_entropy(
-    scores: Float[Tensor, "*batch vocab"], targets: Int[Tensor, "*batch"], smoothing: float
+    scores: Float[Tensor, "*batch vocab"],
+    targets: Annotated[Int[Tensor, "*batch"], Ids("vocab")],
+    smoothing: Rate,
 ) -> Float[Tensor, ""]:
     r"""Cross-entropy with ``smoothed_targets``, without ever storing them.
 
@@ -352,7 +350,6 @@ def smoothed_cross_entropy(
         >>> smoothed_cross_entropy(torch.zeros(2, 4), torch.tensor([3, 0]), smoothing=0.1)
         tensor(1.3863)
     """
-    _require_smoothing(smoothing)
     loss = cross_entropy(scores, targets)
     if smoothing == 0:
         return loss
@@ -370,13 +367,3 @@ def _real(ids: Tensor, lengths: Tensor | Sequence[int]) -> Tensor:
     n = ids.shape[-1]
     require_ids(n + 1, lengths=given)
     return torch.arange(n, device=ids.device) < given.unsqueeze(-1)
-
-
-def _require_shares(**shares: float) -> None:
-    for name, share in shares.items():
-        require(0 <= share <= 1, f"{name} must be from 0 to 1", **{name: share})
-
-
-def _require_smoothing(smoothing: float) -> None:
-    rule = "smoothing must be at least 0 and less than 1"
-    require(0 <= smoothing < 1, rule, smoothing=smoothing)

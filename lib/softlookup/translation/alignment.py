@@ -1,18 +1,20 @@
 """Word alignments: which target word comes from which source word, and how good a guess is."""
 
 from collections.abc import Collection, Sequence
+from typing import Annotated
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from softlookup.checks import require, require_float, require_int
+from softlookup.checks import Range, Size, checked, require
 
 Links = Collection[tuple[int, int]]
 """Pairs (i, j), counted from 0: target word i comes from source word j."""
 
 
-def best_links(weights: Float[Tensor, "n_q n_k"]) -> set[tuple[int, int]]:
+@checked
+def best_links(weights: Annotated[Float[Tensor, "n_q n_k"], Range(0)]) -> set[tuple[int, int]]:
     """Link each target word to the source word that it attends to most.
 
     Args:
@@ -31,10 +33,6 @@ def best_links(weights: Float[Tensor, "n_q n_k"]) -> set[tuple[int, int]]:
         >>> sorted(best_links(torch.tensor([[0.9, 0.1], [0.2, 0.8]])))
         [(0, 0), (1, 1)]
     """
-    require_float(weights=weights)
-    require(weights.ndim == 2, "weights must be a matrix", weights=weights)
-    smallest = weights.min().item() if weights.numel() else 0.0
-    require(smallest >= 0, "weights must not be negative or NaN", smallest=smallest)
     if weights.numel() == 0:
         return set()
     largest, columns = weights.max(dim=-1)
@@ -42,7 +40,8 @@ def best_links(weights: Float[Tensor, "n_q n_k"]) -> set[tuple[int, int]]:
     return {(i, j) for i, (weight, j) in enumerate(rows) if weight > 0}
 
 
-def alignment_matrix(links: Links, n_q: int, n_k: int) -> Bool[Tensor, "{n_q} {n_k}"]:
+@checked
+def alignment_matrix(links: Links, n_q: Size, n_k: Size) -> Bool[Tensor, "{n_q} {n_k}"]:
     """Draw links as a grid: True where target word i (row) comes from source word j (column).
 
     Args:
@@ -64,7 +63,6 @@ def alignment_matrix(links: Links, n_q: int, n_k: int) -> Bool[Tensor, "{n_q} {n
         tensor([[1, 0, 0],
                 [0, 0, 1]], dtype=torch.int32)
     """
-    require_int(1, n_q=n_q, n_k=n_k)
     outside = sorted((i, j) for i, j in links if not (0 <= i < n_q and 0 <= j < n_k))
     rule = f"links must point into a grid of {n_q} rows and {n_k} columns"
     require(not outside, rule, outside=outside)
@@ -74,6 +72,7 @@ def alignment_matrix(links: Links, n_q: int, n_k: int) -> Bool[Tensor, "{n_q} {n
     return grid
 
 
+@checked
 def is_monotone(links: Links) -> bool:
     """Whether no two links cross: a later target word never comes from an earlier source word.
 
@@ -92,6 +91,7 @@ def is_monotone(links: Links) -> bool:
     return not any(i < k and j > m for i, j in links for k, m in links)
 
 
+@checked
 def alignment_error_rate(
     predicted: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links] | None = None
 ) -> float:

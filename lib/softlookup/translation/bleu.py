@@ -4,11 +4,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from softlookup.checks import require, require_choice, require_int, require_text
+from softlookup.checks import Size, checked, require
 
-SMOOTHINGS = ("exp", "none")
 _ENTITIES = {"&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}
 _SPLITS = (
     (re.compile(r"([ -&(-+/:-@\[-`{-~])"), r" \1 "),  # every sign of ASCII but ' , - .
@@ -48,12 +47,13 @@ class BLEU(NamedTuple):
     reference_length: int
 
 
+@checked
 def corpus_bleu(
     hypotheses: Sequence[str],
     references: Sequence[str | Sequence[str]],
     *,
-    max_order: int = 4,
-    smoothing: str = "exp",
+    max_order: Size = 4,
+    smoothing: Literal["exp", "none"] = "exp",
     lowercase: bool = False,
     tokenized: bool = False,
 ) -> BLEU:
@@ -92,9 +92,7 @@ def corpus_bleu(
         >>> round(found.score, 2)  # the fourth root of 5/6 * 3/5 * 2/4 * 1/3
         53.73
     """
-    require_int(1, max_order=max_order)
-    require_choice(SMOOTHINGS, smoothing=smoothing)
-    texts = _checked(hypotheses, references)
+    texts = _with_references(hypotheses, references)
     matches, totals = [0] * max_order, [0] * max_order
     length = reference_length = 0
     for hypothesis, own in texts:
@@ -111,6 +109,7 @@ def corpus_bleu(
     return BLEU(100 * penalty * mean, *parts)
 
 
+@checked
 def bleu_tokens(text: str) -> list[str]:
     """Cut a text as the translation contests do, under the name "13a".
 
@@ -132,7 +131,6 @@ def bleu_tokens(text: str) -> list[str]:
         >>> bleu_tokens("A well-known pie, for $1.50!")
         ['A', 'well-known', 'pie', ',', 'for', '$', '1.50', '!']
     """
-    require_text(text=text)
     text = text.rstrip().replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
     for entity, sign in _ENTITIES.items():
         text = text.replace(entity, sign)
@@ -142,7 +140,8 @@ def bleu_tokens(text: str) -> list[str]:
     return text.split()
 
 
-def matched_ngrams(written: Sequence[str], references: Sequence[Sequence[str]], n: int) -> int:
+@checked
+def matched_ngrams(written: Sequence[str], references: Sequence[Sequence[str]], n: Size) -> int:
     """How many n-grams of a text stand in a reference, each at most as often as there.
 
     Args:
@@ -162,7 +161,6 @@ def matched_ngrams(written: Sequence[str], references: Sequence[Sequence[str]], 
         >>> matched_ngrams(["the", "the", "the"], [["the", "cat", "saw", "the", "dog"]], 1)
         2
     """
-    require_int(1, n=n)
     allowed: Counter[tuple[str, ...]] = Counter()
     for reference in references:
         allowed |= Counter(_ngrams(reference, n))
@@ -198,21 +196,16 @@ def _brevity_penalty(length: int, reference_length: int) -> float:
     return math.exp(1 - reference_length / length) if length else 0.0
 
 
-def _checked(
+def _with_references(
     hypotheses: Sequence[str], references: Sequence[str | Sequence[str]]
 ) -> list[tuple[str, list[str]]]:
-    """Each hypothesis with its references, all of them strings."""
+    """Each hypothesis with its references."""
     sizes = {"hypotheses": len(hypotheses), "references": len(references)}
     rule = "there must be at least one text, and references for each"
-    both_lists = not isinstance(hypotheses, str) and not isinstance(references, str)
-    require(both_lists, "hypotheses and references must be lists of texts, not one string")
     require(sizes["hypotheses"] == sizes["references"] > 0, rule, **sizes)
     texts = []
     for i, (text, own) in enumerate(zip(hypotheses, references, strict=True)):
         own = [own] if isinstance(own, str) else list(own)
-        require_text(**{f"hypotheses[{i}]": text})
         require(len(own) > 0, f"references[{i}] must hold at least one text", n_texts=len(own))
-        for reference in own:
-            require_text(**{f"references[{i}]": reference})
         texts.append((text, own))
     return texts

@@ -1,16 +1,19 @@
 """Sequence to sequence: an encoder, a decoder, and the attention that lets one read the other."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from softlookup.attention import AdditiveAttention, MultiplicativeAttention
-from softlookup.checks import require, require_ids, require_int
+from softlookup.checks import Count, Ids, Size, checked, require
 from softlookup.layers import GRUCell, unroll
 from softlookup.masks import padding_mask
+
+Lengths = Int[Tensor, "batch"] | Sequence[Count]
+"""How many words of each sentence are real."""
 
 
 class Encoded(NamedTuple):
@@ -24,11 +27,12 @@ class Encoded(NamedTuple):
     Chapter: seq2seq#the-encoder
     """
 
-    context: Tensor
-    summary: Tensor
-    mask: Tensor
+    context: Float[Tensor, "batch n_k d_context"]
+    summary: Float[Tensor, "batch d_hidden"]
+    mask: Bool[Tensor, "batch 1 n_k"]
 
 
+@checked(not_empty="n")
 class Encoder(nn.Module):
     """Read a source sentence in both directions with two GRUs.
 
@@ -51,9 +55,8 @@ class Encoder(nn.Module):
         (torch.Size([2, 3, 9]), torch.Size([2, 4]))
     """
 
-    def __init__(self, vocab_size: int, d_model: int, d_hidden: int) -> None:
+    def __init__(self, vocab_size: Size, d_model: Size, d_hidden: Size) -> None:
         super().__init__()
-        require_int(1, vocab_size=vocab_size, d_model=d_model, d_hidden=d_hidden)
         require(d_hidden % 2 == 0, "d_hidden must be even, half for each way", d_hidden=d_hidden)
         self.embedding = nn.Embedding(vocab_size, d_model)
         self.rightward = GRUCell(d_model, d_hidden // 2)
@@ -61,7 +64,9 @@ class Encoder(nn.Module):
         self.d_context = d_hidden + d_model
 
     def forward(
-        self, ids: Int[Tensor, "batch n"], lengths: Int[Tensor, "batch"] | Sequence[int]
+        self,
+        ids: Annotated[Int[Tensor, "batch n"], Ids("self.embedding.num_embeddings")],
+        lengths: Lengths,
     ) -> Encoded:
         """Read a batch of sentences that are filled up to one length.
 
@@ -75,7 +80,6 @@ class Encoder(nn.Module):
         Raises:
             ValueError: An id is no word, or the lengths do not fit.
         """
-        require_ids(self.embedding.num_embeddings, ids=ids)
         x = self.embedding(ids)
         right, last = unroll(self.rightward, x, lengths=lengths)
         left, first = unroll(self.leftward, x, lengths=lengths, reverse=True)
@@ -95,11 +99,12 @@ class DecoderState(NamedTuple):
     Chapter: seq2seq#the-decoder
     """
 
-    hidden: Tensor
-    context: Tensor
-    mask: Tensor
+    hidden: Float[Tensor, "batch d_hidden"]
+    context: Float[Tensor, "batch n_k d_context"]
+    mask: Bool[Tensor, "batch 1 n_k"]
 
 
+@checked(not_empty="n")
 class Decoder(nn.Module):
     r"""Write a target sentence with a GRU that reads the source before each word.
 
@@ -127,17 +132,18 @@ class Decoder(nn.Module):
         >>> scores, state = decoder.step(torch.tensor([0]), decoder.start(encoded))
         >>> scores.shape
         torch.Size([1, 11])
+        >>> decoder(torch.tensor([[0, 8]]), decoder.start(encoded)).shape  # both steps at once
+        torch.Size([1, 2, 11])
     """
 
     def __init__(
         self,
-        vocab_size: int,
-        d_model: int,
-        d_hidden: int,
+        vocab_size: Size,
+        d_model: Size,
+        d_hidden: Size,
         attention: AdditiveAttention | MultiplicativeAttention | None = None,
     ) -> None:
         super().__init__()
-        require_int(1, vocab_size=vocab_size, d_model=d_model, d_hidden=d_hidden)
         d_query = d_hidden if attention is None else attention.d_query
         rule = "the attention must take queries of width d_hidden"
         require(d_query == d_hidden, rule, d_query=d_query, d_hidden=d_hidden)
@@ -165,7 +171,9 @@ class Decoder(nn.Module):
         return DecoderState(hidden, encoded.summary.unsqueeze(1), always)
 
     def step(
-        self, ids: Int[Tensor, "batch"], state: DecoderState
+        self,
+        ids: Annotated[Int[Tensor, "batch"], Ids("self.embedding.num_embeddings")],
+        state: DecoderState,
     ) -> tuple[Float[Tensor, "batch vocab"], DecoderState]:
         """One step: from the word before to the scores of the next; what ``decoding`` calls.
 
@@ -179,15 +187,14 @@ class Decoder(nn.Module):
         Raises:
             ValueError: An id is no word.
         """
-        require_ids(self.embedding.num_embeddings, ids=ids)
         state = state._replace(hidden=self.cell(self.embedding(ids), state.hidden))
         return self.predict(state.hidden.unsqueeze(1), state).squeeze(1), state
 
     def forward(
         self,
-        ids: Int[Tensor, "batch n"],
+        ids: Annotated[Int[Tensor, "batch n"], Ids("self.embedding.num_embeddings")],
         state: DecoderState,
-        lengths: Int[Tensor, "batch"] | Sequence[int] | None = None,
+        lengths: Lengths | None = None,
     ) -> Float[Tensor, "batch n vocab"]:
         """All steps at once when the words before are known (teacher forcing).
 
@@ -202,12 +209,11 @@ class Decoder(nn.Module):
         Raises:
             ValueError: An id is no word, or the lengths do not fit.
         """
-        require_ids(self.embedding.num_embeddings, ids=ids)
         hidden, _ = unroll(self.cell, self.embedding(ids), state.hidden, lengths)
         return self.predict(hidden, state)
 
     def predict(
-        self, hidden: Float[Tensor, "batch n d_hidden"], state: DecoderState
+        self, hidden: Float[Tensor, "batch n {self.cell.d_hidden}"], state: DecoderState
     ) -> Float[Tensor, "batch n vocab"]:
         """From hidden states to scores: attend, put side by side, mix, score each word.
 
@@ -225,6 +231,7 @@ class Decoder(nn.Module):
         return self.unembed(torch.tanh(self.combine(torch.cat((context, hidden), dim=-1))))
 
 
+@checked(not_empty="n_k n_q")
 class Seq2Seq(nn.Module):
     """An encoder and a decoder, from source words to scores of target words.
 
@@ -257,7 +264,9 @@ class Seq2Seq(nn.Module):
         self.encoder, self.decoder = encoder, decoder
 
     def start(
-        self, source: Int[Tensor, "batch n_k"], lengths: Int[Tensor, "batch"] | Sequence[int]
+        self,
+        source: Annotated[Int[Tensor, "batch n_k"], Ids("self.encoder.embedding.num_embeddings")],
+        lengths: Lengths,
     ) -> DecoderState:
         """Read the source and make the state before the first target word; ``step`` goes on.
 
@@ -274,17 +283,19 @@ class Seq2Seq(nn.Module):
         return self.decoder.start(self.encoder(source, lengths))
 
     def step(
-        self, ids: Int[Tensor, "batch"], state: DecoderState
+        self,
+        ids: Annotated[Int[Tensor, "batch"], Ids("self.decoder.embedding.num_embeddings")],
+        state: DecoderState,
     ) -> tuple[Float[Tensor, "batch vocab"], DecoderState]:
         """One step of the decoder, as ``greedy`` and ``beam_search`` call it."""
         return self.decoder.step(ids, state)
 
     def forward(
         self,
-        source: Int[Tensor, "batch n_k"],
-        source_lengths: Int[Tensor, "batch"] | Sequence[int],
-        target: Int[Tensor, "batch n_q"],
-        target_lengths: Int[Tensor, "batch"] | Sequence[int] | None = None,
+        source: Annotated[Int[Tensor, "batch n_k"], Ids("self.encoder.embedding.num_embeddings")],
+        source_lengths: Lengths,
+        target: Annotated[Int[Tensor, "batch n_q"], Ids("self.decoder.embedding.num_embeddings")],
+        target_lengths: Lengths | None = None,
     ) -> Float[Tensor, "batch n_q vocab"]:
         """The scores of all target words at all steps, the words before being given.
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from softlookup.attention import AdditiveAttention
 from softlookup.checks import require, require_choice, require_int
 from softlookup.models import Transformer, TransformerConfig
+from softlookup.training import train_model
 from softlookup.translation.batches import (
     Coded,
     Tokens,
@@ -161,7 +162,7 @@ def _train(
     device: torch.device | str | None,
     vocabulary: Sequence[str] | None = None,
 ) -> Translator:
-    """The loop for every model: from (size of source, size of target) to a trained translator."""
+    """One plan for every model: from (size of source, size of target) to a trained translator."""
     _check_training(pairs, n_steps, n_warmup, batch_size, learning_rate)
     source, target = _vocabularies(pairs, vocabulary)
     coded = [(source.encode(list(s)), target.encode(list(t))) for s, t in pairs]
@@ -169,19 +170,30 @@ def _train(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch.randint(2**62, (1,), generator=generator).item())
         translator = Translator(source, target, build(len(source), len(target)))
-        model = translator.model.train().to(device or "cpu")
-        fused = next(model.parameters()).is_cpu or None  # elsewhere as PyTorch sees fit
-        optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), fused=fused)
-        batches = batches_of_pairs(coded, batch_size, generator)
-        for step, batch in zip(range(n_steps), batches, strict=False):
-            share = min((step + 1) / n_warmup, 1 - step / n_steps)
-            optimizer.param_groups[0]["lr"] = learning_rate * share
-            optimizer.zero_grad()
-            translation_loss(model, batch, bos, eos).backward()
-            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
+        model = translator.model.to(device or "cpu")
+        train_model(
+            model,
+            lambda model, batch: translation_loss(model, batch, bos, eos),
+            batches_of_pairs(coded, batch_size, generator),
+            optimizers=_optimizer(model, learning_rate),
+            n_steps=n_steps,
+            schedule=lambda step: min(step / n_warmup, 1 - (step - 1) / n_steps),
+        )
     model.eval().cpu()
     return translator
+
+
+def _optimizer(model: nn.Module, learning_rate: float) -> torch.optim.Adam:
+    """Adam, which cuts the gradient's norm at 1 before each step."""
+    weights = list(model.parameters())
+    fused = weights[0].is_cpu or None  # elsewhere as PyTorch sees fit
+    optimizer = torch.optim.Adam(weights, learning_rate, betas=(0.9, 0.98), fused=fused)
+
+    def cut(*_: object) -> None:  # PyTorch's way divides by the norm plus 1e-6
+        nn.utils.clip_grad_norm_(weights, 1.0)
+
+    optimizer.register_step_pre_hook(cut)
+    return optimizer
 
 
 def translation_loss(

@@ -1,8 +1,12 @@
 """Training the continuous bag of words with the full softmax."""
 
+from collections.abc import Iterator
+
 import torch
+from torch import Tensor
 
 from softlookup.checks import require_int
+from softlookup.training import train_model
 from softlookup.words.word2vec.cbow import cbow_loss
 from softlookup.words.word2vec.neighbours import examples_within
 from softlookup.words.word2vec.numbering import number_sentences
@@ -62,15 +66,32 @@ def train_cbow(
     examples = [examples_within(ids, sentence, window, past_only) for ids, sentence in blocks]
     contexts, mask, centres = (torch.cat(parts) for parts in zip(*examples, strict=True))
     model = Word2Vec(vocabulary, d_model, generator=generator)
-    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
-    for epoch in range(epochs):
-        losses = []
-        for batch in torch.randperm(len(centres), generator=generator).split(batch_size):
-            tables = model.centre.weight, model.context.weight
-            loss = cbow_loss(*tables, contexts[batch], mask[batch], centres[batch])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.detach().expand(len(batch)))
-        end_epoch(epoch, losses, model, after_epoch)
+    sizes = [len(batch) for batch in torch.arange(len(centres)).split(batch_size)]
+    losses = []
+
+    def loss_of_batch(model: Word2Vec, batch: Tensor) -> Tensor:
+        tables = model.centre.weight, model.context.weight
+        return cbow_loss(*tables, contexts[batch], mask[batch], centres[batch])
+
+    def after_step(step: int, loss: float) -> None:
+        losses.append(loss)
+        if step % len(sizes) == 0:
+            each = [torch.tensor(loss).expand(n) for n, loss in zip(sizes, losses, strict=True)]
+            end_epoch(step // len(sizes) - 1, each, model, after_epoch)
+            losses.clear()
+
+    train_model(
+        model,
+        loss_of_batch,
+        _shuffled(len(centres), batch_size, generator),
+        optimizers=torch.optim.Adam(model.parameters(), lr=learning_rate),
+        n_steps=epochs * len(sizes),
+        after_step=after_step,
+    )
     return model
+
+
+def _shuffled(n: int, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """Numbers from 0 to n - 1 in batches, pass after pass, each in a new order."""
+    while True:
+        yield from torch.randperm(n, generator=generator).split(batch_size)
