@@ -22,7 +22,6 @@ from softlookup.words.word2vec import (
     sample_next_words,
     skip_gram_gradient,
     skip_gram_loss,
-    skip_gram_probabilities,
 )
 
 VOCAB, D_MODEL, PAIRS, NEGATIVES = 11, 5, 13, 3
@@ -193,12 +192,6 @@ def test_bad_threshold(threshold):
 def softmax_by_hand(U, U_context, w):
     exponentials = [math.exp(sum(a * b for a, b in zip(U[w], v, strict=True))) for v in U_context]
     return [e / sum(exponentials) for e in exponentials]
-
-
-def test_probabilities_against_dot_exponentiate_normalise(tables, pairs):
-    U, U_context = (one.tolist() for one in tables)
-    expected = table(*(softmax_by_hand(U, U_context, w) for w in pairs[0].tolist()))
-    assert_close(skip_gram_probabilities(*tables, pairs[0]), expected)
 
 
 def test_skip_gram_loss_against_a_loop(tables, pairs):
@@ -476,7 +469,6 @@ def test_bad_texts(function):
 
 
 LOSSES = {
-    "probabilities": lambda U, V, w, x, n: skip_gram_probabilities(U, V, w),
     "loss": lambda U, V, w, x, n: skip_gram_loss(U, V, w, x),
     "gradient": lambda U, V, w, x, n: skip_gram_gradient(U, V, w, x),
     "negative loss": negative_sampling_loss,
@@ -551,8 +543,6 @@ def test_pairs_that_do_not_fit(tables, pairs, negatives):
                 function(*tables, *pairs, noise)
         with pytest.raises(ValueError, match="negatives must hold integers"):
             function(*tables, *pairs, negatives.double())
-    with pytest.raises(ValueError, match="centres must be one row of word ids"):
-        skip_gram_probabilities(*tables, pairs[0][None])
 
 
 @pytest.mark.bad_input
