@@ -247,7 +247,7 @@ class TestCard:
 def test_the_lectures_two_sentences_stand_in_one_place():
     """The figure, the exercises and the cells of chapter 2 have the same two documents."""
     from softlookup.exercises import counting
-    from softlookup.show import tfidf_bench
+    from softlookup.show.figures import tfidf_bench
 
     assert counting.SLIDE is tfidf_bench.LECTURE is LECTURE_SENTENCES
     cells = registry.by_name()["counting_words"].path.read_text(encoding="utf-8")
