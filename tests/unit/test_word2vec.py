@@ -163,10 +163,6 @@ BAD_COUNTS = {
 }
 
 
-
-
-
-
 @pytest.mark.parametrize("threshold", [0, -0.1, math.nan, math.inf])
 def test_bad_threshold(threshold):
     rule = says("threshold must be positive and finite", threshold=threshold)
@@ -442,8 +438,6 @@ def test_bad_window(function, window):
         function(torch.arange(3), window)
 
 
-
-
 LOSSES = {
     "loss": lambda U, V, w, x, n: skip_gram_loss(U, V, w, x),
     "gradient": lambda U, V, w, x, n: skip_gram_gradient(U, V, w, x),
@@ -453,14 +447,6 @@ LOSSES = {
     "next word": lambda U, V, w, x, n: next_word_probabilities(U, V, w, 2),
     "samples": lambda U, V, w, x, n: sample_next_words(U, V, w, 2, 0, generator=None),
 }
-
-
-
-
-
-
-
-
 
 
 @pytest.mark.bad_input
