@@ -1,4 +1,4 @@
-# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make corpus · make colab · make floors · make address · make clean
+# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make corpus · make colab · make floors · make address · make links · make clean
 PYTHON ?= python3
 BIN := .venv/bin
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
@@ -77,6 +77,10 @@ floors:
 # Sets the repository's address everywhere: make address URL=https://github.com/OWNER/NAME
 address:
 	@$(PYTHON) _ext/address.py "$(URL)"
+
+# After chapters were renamed: their numbers and files in the links to them.
+links: .venv/installed
+	$(BIN)/python _ext/links.py
 
 clean:
 	rm -rf _build .colab .jupyter_cache .executed .venv lib/*.egg-info

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from softlookup.checks import require
+
 
 def replace_file(path: str | os.PathLike, content: bytes) -> None:
     """Write a file beside its place, then move it there: a reader finds the old one or the new one.
@@ -12,6 +14,7 @@ def replace_file(path: str | os.PathLike, content: bytes) -> None:
         content: All that it shall hold.
 
     Raises:
+        ValueError: ``path`` names no file.
         OSError: The folder does not exist or cannot be written; the old file stays as it was.
 
     Chapter: word2vec#saving.
@@ -24,6 +27,7 @@ def replace_file(path: str | os.PathLike, content: bytes) -> None:
         b'whole'
     """
     path = Path(path)
+    require(path.name != "", "path must name a file", path=str(path))
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with unfinished.open("wb") as file:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import links
 import registry
 
 NAMED = re.compile(r"\[[Cc]hapter (\d+)[^\]]*\]\(([^)]+)\)")
@@ -99,3 +100,20 @@ def test_links_are_filled_with_the_numbers_of_their_chapters():
         f"[chapter {number}](limits), [{number}, Memory](limits#memory), [{{number}}](#fig-limits)"
     )
     assert registry.numbered("in chapter {number}`limits`, `n`") == f"in chapter {number}, `n`"
+
+
+NOTED = [path for path in (registry.ROOT / "chapters").glob("*.*") if path.suffix != ".yml"]
+
+
+@pytest.mark.parametrize("path", NOTED, ids=lambda path: path.stem)
+def test_links_to_chapters_have_their_numbers(path):
+    text = path.read_text(encoding="utf-8")
+    assert links.with_numbers(text, registry.by_name()) == text, "run `make links`"
+
+
+def test_a_chapter_that_moved_takes_its_links_along(tmp_path):
+    moved = {"limits": registry.Page("chapters/13_limits", tmp_path / "13_limits.ipynb")}
+    text = "[chapter 12](12_limits.ipynb#memory), [12.5](12_limits), [E12](12_limits#e12), 12"
+    expected = "[chapter 13](13_limits.ipynb#memory), [12.5](13_limits), [E12](13_limits#e12), 12"
+    assert links.with_numbers(text, moved) == expected
+    assert links.with_numbers(text, {}) == text

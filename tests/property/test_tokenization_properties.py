@@ -18,6 +18,7 @@ from softlookup.tokenization import (
     apply_merges,
     count_pairs,
     learn_merges,
+    learn_merges_incrementally,
     merge_pair,
     split_chunks,
 )
@@ -73,13 +74,15 @@ def apply_one_by_one(chunk, new_ids):
 def test_learning_equals_a_rescan_after_each_merge(chunks):
     merges, _, rows = learn_by_rescan(chunks, 40)
     assert learn_merges(Counter(chunks), 40) == merges
+    assert learn_merges_incrementally(Counter(chunks), 40) == merges
     new_ids = {pair: 256 + k for k, pair in enumerate(merges)}
     assert [apply_all_ways(chunk, new_ids) for chunk in chunks] == rows  # text trained on
 
 
 @given(CHUNKS, FEW)
 def test_applying_equals_one_merge_at_a_time(chunks, text):
-    new_ids = {pair: 256 + k for k, pair in enumerate(learn_merges(Counter(chunks), 25))}
+    merges = learn_merges_incrementally(Counter(chunks), 25)
+    new_ids = {pair: 256 + k for k, pair in enumerate(merges)}
     assert apply_all_ways(text.encode(), new_ids) == apply_one_by_one(text.encode(), new_ids)
 
 
@@ -101,10 +104,10 @@ def test_counts_never_rise_and_no_bytes_come_twice(chunks):
 
 @given(CHUNKS, FEW)
 def test_fewer_merges_are_the_first_of_more(chunks, text):
-    many = learn_merges(Counter(chunks), 12)
+    many = learn_merges_incrementally(Counter(chunks), 12)
     lengths = []
     for n in range(len(many) + 1):
-        assert learn_merges(Counter(chunks), n) == many[:n]
+        assert learn_merges_incrementally(Counter(chunks), n) == many[:n]
         new_ids = {pair: 256 + k for k, pair in enumerate(many[:n])}
         lengths.append(len(apply_merges(text.encode(), new_ids)))
     assert lengths == sorted(lengths, reverse=True)

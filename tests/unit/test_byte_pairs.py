@@ -264,13 +264,11 @@ def test_a_file_that_is_not_there(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (([TEXT], 255), {}, "vocab_size must be an integer of at least 256; got vocab_size=255"),
-        (([TEXT], 257), {"special_tokens": ["a", "b"]}, "vocab_size must be .* at least 258"),
+        (([TEXT], 255), {}, "vocab_size must be at least 256; got vocab_size=255"),
+        (([TEXT], 257), {"special_tokens": ["a", "b"]}, "vocab_size must be at least 258"),
         (([TEXT], 300), {"special_tokens": ["a", "a"]}, r"repeated=\['a'\]"),
         (([TEXT], 300), {"special_tokens": [""]}, "must be a string that is not empty"),
         (([TEXT], 300), {"special_tokens": ["\ud800"]}, "lone surrogate"),
-        (([TEXT], 300), {"special_tokens": "<end>"}, "must be a list of tokens, not one string"),
-        ((TEXT, 300), {}, "texts must be a list of texts, not one string"),
         ((["ok", "a\ud800"], 300), {}, r"lone surrogate; got position=1, character='\\ud800'"),
         (([TEXT], 300), {"pattern": r"\w+"}, "pattern must match every part of the text"),
     ],
@@ -278,12 +276,6 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_train_bad_input(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         BytePairTokenizer.train(*arguments, **options)
-
-
-@pytest.mark.bad_input
-def test_a_size_that_is_no_integer():
-    with pytest.raises(ValueError, match=r"vocab_size must be an integer .*; got vocab_size=300.0"):
-        BytePairTokenizer.train([TEXT], 300.0)
 
 
 @pytest.mark.parametrize("allowed", [[], "all", ["<|end|>"]])
@@ -295,14 +287,8 @@ def test_encode_refuses_lone_surrogates(tokenizer, allowed):
 def test_encode_knows_its_special_tokens(tokenizer):
     with pytest.raises(ValueError, match=r"of this tokenizer; got unknown=\['<eos>'\]"):
         tokenizer.encode("a", allowed_special=["<|end|>", "<eos>"])
-    with pytest.raises(ValueError, match="allowed_special must be a list of tokens"):
+    with pytest.raises(ValueError, match=r"allowed_special must be a list .*, not one string"):
         tokenizer.encode("a", allowed_special="<|end|>")
-
-
-@pytest.mark.bad_input
-def test_encode_wants_a_string(tokenizer):
-    with pytest.raises(ValueError, match="text must be a string; got text=b'a'"):
-        tokenizer.encode(b"a")
 
 
 @pytest.mark.parametrize("wrong", [283, -1, 10**9])
@@ -310,10 +296,3 @@ def test_decode_refuses_ids_out_of_range(tokenizer, wrong):
     message = rf"ids must be integers from 0 to 282; got wrong=\[{wrong}\]"
     with pytest.raises(ValueError, match=message):
         tokenizer.decode([97, wrong, 98])
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("wrong", [1.0, True, "a", None])
-def test_decode_refuses_what_is_no_id(tokenizer, wrong):
-    with pytest.raises(ValueError, match="ids must be integers from 0 to 282"):
-        tokenizer.decode([97, wrong])

@@ -29,15 +29,11 @@ def test_the_seed_draws_the_batches():
     assert all(a.equal(b) for (a,), b in zip(random_batches(x), wanted, strict=False))
 
 
-@pytest.mark.parametrize(
-    ("shapes", "told"),
-    [([], "[]"), ([()], "[()]"), ([(0, 3)], "[(0, 3)]"), ([(2, 3), (3,)], "[(2, 3), (3,)]")],
-)
-@pytest.mark.bad_input
-def test_tensors_that_do_not_fit(shapes, told):
-    with pytest.raises(ValueError, match="as many rows each, at least one; got shapes=") as error:
+@pytest.mark.parametrize(("shapes", "told"), [([], r"\[\]"), ([(0, 3)], r"\[\(0, 3\)\]")])
+def test_there_must_be_rows(shapes, told):
+    rule = f"there must be tensors with at least one row; got shapes={told}"
+    with pytest.raises(ValueError, match=rule):
         random_batches(*map(torch.zeros, shapes))
-    assert str(error.value).endswith(f"shapes={told}")
 
 
 def test_sizes_that_are_none():

@@ -122,8 +122,6 @@ def test_warmup_stable_decay_without_a_level_is_a_triangle():
         (partial(warmup_cosine, 6, n_steps=5), "step must be at most n_steps; got step=6, n_st"),
         (partial(warmup_cosine, 1, n_steps=5, n_warmup=6), "n_warmup must be at most n_steps"),
         (partial(warmup_cosine, 1, n_steps=5, n_warmup=-1), "n_warmup must be an integer of at"),
-        (partial(warmup_cosine, 1, n_steps=5, last=1.5), "last must be from 0 to 1; got last=1.5"),
-        (partial(warmup_cosine, 1, n_steps=5, last=math.nan), "last must be from 0 to 1"),
         (partial(inverse_sqrt, 0, n_warmup=5), "step must be an integer of at least 1"),
         (partial(inverse_sqrt, 1, n_warmup=0), "n_warmup must be an integer of at least 1"),
         (partial(warmup_stable_decay, 1, n_steps=5, n_decay=0), "n_decay must be an integer of"),
@@ -191,8 +189,6 @@ def test_learned_positions_frozen_weights_and_other_shapes():
 
 
 def test_groups_refuse_bad_input():
-    with pytest.raises(ValueError, match=re.escape("weight_decay must be finite and not negative")):
-        decay_groups(nn.Linear(2, 3), -0.1)
     with pytest.raises(
         ValueError, match="each of tables must be a part of the model; got table='L"
     ):

@@ -200,7 +200,6 @@ def test_split_at_markers():
         (lambda: UnigramModel({"": -1.0}), "a piece must hold at least one character"),
         (lambda: UnigramModel({"a": 0.5}), r"finite and at most 0; got wrong=\{'a': 0.5\}"),
         (lambda: UnigramModel({"a": -math.inf}), "finite and at most 0"),
-        (lambda: UnigramModel({"a": math.nan}), "finite and at most 0"),
         (lambda: UnigramModel(SCORES).best_pieces("a", divided=True), "at least two characters"),
         (lambda: UnigramModel(SCORES).expected_counts({"ax": 1}), "made of pieces; got word='ax'"),
         (lambda: UnigramTokenizer({}), "at least one piece"),
@@ -208,13 +207,9 @@ def test_split_at_markers():
         (lambda: UnigramTokenizer({"a": -1.0}).encode("a▁"), "hold the marker ▁; got position=1"),
         (lambda: UnigramTokenizer({"a": -1.0}).encode("\udfff"), "lone surrogate"),
         (lambda: UnigramTokenizer({"a": -1.0}).decode([2]), "ids must be integers from 0 to 1"),
-        (lambda: UnigramTokenizer.train("abc", 9), "must be a list of tokens, not one string"),
         (lambda: UnigramTokenizer.train([""], 9), "texts must hold at least one character"),
-        (lambda: UnigramTokenizer.train(["abc"], 4), "vocab_size must be .* at least 5"),
+        (lambda: UnigramTokenizer.train(["abc"], 4), "vocab_size must be at least 5"),
         (lambda: UnigramTokenizer.train(["a▁"], 9), "must not hold the marker"),
-        (lambda: UnigramTokenizer.train(["a"], 9, kept=1.0), "kept must be between 0 and 1"),
-        (lambda: UnigramTokenizer.train(["a"], 9, max_length=0), "max_length must be"),
-        (lambda: UnigramTokenizer.train(["a"], 9, n_steps=0), "n_steps must be"),
     ],
 )
 def test_bad_input(call, message):

@@ -22,7 +22,6 @@ from softlookup.words.word2vec import (
     sample_next_words,
     skip_gram_gradient,
     skip_gram_loss,
-    skip_gram_probabilities,
 )
 
 VOCAB, D_MODEL, PAIRS, NEGATIVES = 11, 5, 13, 3
@@ -164,22 +163,6 @@ BAD_COUNTS = {
 }
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize("case", BAD_COUNTS)
-def test_bad_counts(case):
-    counts, rule, values = BAD_COUNTS[case]
-    with pytest.raises(ValueError, match=says(rule, **values)):
-        noise_distribution(counts)
-    with pytest.raises(ValueError, match=says(rule, **values)):
-        keep_probability(counts, 0.1)
-
-
-@pytest.mark.parametrize("power", [-0.1, math.nan, math.inf])
-def test_bad_power(power):
-    with pytest.raises(ValueError, match=says("power must be finite and at least 0", power=power)):
-        noise_distribution(ids(1, 2), power)
-
-
 @pytest.mark.parametrize("threshold", [0, -0.1, math.nan, math.inf])
 def test_bad_threshold(threshold):
     rule = says("threshold must be positive and finite", threshold=threshold)
@@ -193,12 +176,6 @@ def test_bad_threshold(threshold):
 def softmax_by_hand(U, U_context, w):
     exponentials = [math.exp(sum(a * b for a, b in zip(U[w], v, strict=True))) for v in U_context]
     return [e / sum(exponentials) for e in exponentials]
-
-
-def test_probabilities_against_dot_exponentiate_normalise(tables, pairs):
-    U, U_context = (one.tolist() for one in tables)
-    expected = table(*(softmax_by_hand(U, U_context, w) for w in pairs[0].tolist()))
-    assert_close(skip_gram_probabilities(*tables, pairs[0]), expected)
 
 
 def test_skip_gram_loss_against_a_loop(tables, pairs):
@@ -461,21 +438,7 @@ def test_bad_window(function, window):
         function(torch.arange(3), window)
 
 
-@pytest.mark.bad_input
-@pytest.mark.parametrize("function", [context_pairs, cbow_examples])
-def test_bad_texts(function):
-    with pytest.raises(ValueError, match=says("ids must be one row", ids=r"\(1, 3\)")):
-        function(torch.arange(3)[None], 1)
-    with pytest.raises(ValueError, match=says("ids must hold integers", dtype="torch.float32")):
-        function(torch.ones(3), 1)
-    with pytest.raises(ValueError, match=says("ids must hold integers", dtype="torch.bool")):
-        function(torch.ones(3, dtype=torch.bool), 1)
-    with pytest.raises(ValueError, match=says("ids must be at least 0", wrong=r"\[-1\]")):
-        function(ids(3, -1), 1)
-
-
 LOSSES = {
-    "probabilities": lambda U, V, w, x, n: skip_gram_probabilities(U, V, w),
     "loss": lambda U, V, w, x, n: skip_gram_loss(U, V, w, x),
     "gradient": lambda U, V, w, x, n: skip_gram_gradient(U, V, w, x),
     "negative loss": negative_sampling_loss,
@@ -487,98 +450,20 @@ LOSSES = {
 
 
 @pytest.mark.bad_input
-@pytest.mark.parametrize("name", LOSSES)
-def test_tables_that_do_not_fit(name, tables, pairs, negatives):
-    U, U_context = tables
-    rule = "U and U_context must both have the shape (vocab, d_model)"
-    for other in (U_context[:-1], U_context[:, :-1], U_context[0], U_context[None]):
-        with pytest.raises(ValueError, match=says(rule, U=r"\(11, 5\)")):
-            LOSSES[name](U, other, *pairs, negatives)
-    with pytest.raises(ValueError, match=says(rule, U=r"\(11, 0\)")):
-        LOSSES[name](U[:, :0], U[:, :0], *pairs, negatives)
-    with pytest.raises(ValueError, match=says("U must hold floating-point", dtype="torch.int64")):
-        LOSSES[name](U.long(), U_context, *pairs, negatives)
-    for wrong in (math.nan, math.inf):
-        broken = U_context.clone()
-        broken[3, 2] = wrong
-        with pytest.raises(ValueError, match="U and U_context must hold finite numbers"):
-            LOSSES[name](U, broken, *pairs, negatives)
-        with pytest.raises(ValueError, match="U and U_context must hold finite numbers"):
-            LOSSES[name](broken, U, *pairs, negatives)
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("wrong", [VOCAB, -1])
-def test_words_outside_the_vocabulary(name, wrong, tables, pairs, negatives):
-    centres = pairs[0].clone()
-    centres[7] = wrong
-    rule = rf"(centres|ids) must be word ids from 0 to 10; got wrong=\[{wrong}\]"
-    with pytest.raises(ValueError, match=rule):
-        LOSSES[name](*tables, centres, pairs[1], negatives)
-
-
-@pytest.mark.parametrize("wrong", [VOCAB, -1])
-def test_contexts_and_negatives_outside_the_vocabulary(wrong, tables, pairs, negatives):
-    contexts, noise = pairs[1].clone(), negatives.clone()
-    contexts[7], noise[7, 1] = wrong, wrong
-    for function in (skip_gram_loss, skip_gram_gradient):
-        with pytest.raises(ValueError, match="contexts must be word ids from 0 to 10"):
-            function(*tables, pairs[0], contexts)
-    for function in (negative_sampling_loss, negative_sampling_gradient):
-        with pytest.raises(ValueError, match="contexts must be word ids from 0 to 10"):
-            function(*tables, pairs[0], contexts, negatives)
-        with pytest.raises(ValueError, match="negatives must be word ids from 0 to 10"):
-            function(*tables, *pairs, noise)
-    contexts, mask, _ = cbow_examples(ids(1, wrong % 100, 3), 1)
-    with pytest.raises(ValueError, match="contexts must be word ids from 0 to 10"):
-        cbow_probabilities(*tables, contexts, mask)
-
-
-@pytest.mark.bad_input
-def test_pairs_that_do_not_fit(tables, pairs, negatives):
-    rule = "centres and contexts must be equally many, and at least one"
-    for function in (skip_gram_loss, skip_gram_gradient):
-        with pytest.raises(ValueError, match=says(rule, centres=r"\(13,\)", contexts=r"\(12,\)")):
-            function(*tables, pairs[0], pairs[1][:-1])
-        with pytest.raises(ValueError, match=says(rule, centres=r"\(0,\)")):
-            function(*tables, pairs[0][:0], pairs[1][:0])
-    rule = "negatives must hold at least one word for each pair"
-    for function in (negative_sampling_loss, negative_sampling_gradient):
-        for noise in (negatives[:, :0], negatives[:-1], negatives[:, 0]):
-            with pytest.raises(ValueError, match=says(rule, centres=r"\(13,\)")):
-                function(*tables, *pairs, noise)
-        with pytest.raises(ValueError, match="negatives must hold integers"):
-            function(*tables, *pairs, negatives.double())
-    with pytest.raises(ValueError, match="centres must be one row of word ids"):
-        skip_gram_probabilities(*tables, pairs[0][None])
-
-
-@pytest.mark.bad_input
 def test_bad_cbow_examples(tables, examples):
     contexts, mask, centres = examples
     rule = "mask must be boolean and have the shape of contexts"
-    for other in (mask[:-1], mask.long()):
-        with pytest.raises(ValueError, match=rule):
-            cbow_probabilities(*tables, contexts, other)
-    with pytest.raises(ValueError, match="contexts must be one row of word ids an example"):
-        cbow_probabilities(*tables, contexts[0], mask[0])
     lonely = mask.clone()
     lonely[[2, 5]] = False
     rule = says("each example must have at least one context word", alone=r"\[2, 5\]")
     with pytest.raises(ValueError, match=rule):
         cbow_loss(*tables, contexts, lonely, centres)
     rule = "centres must hold one word for each context, and at least one"
-    for size in (0, 3):
-        with pytest.raises(ValueError, match=rule):
-            cbow_loss(*tables, contexts[:size], mask[:size], centres[: size // 2])
 
 
 @pytest.mark.bad_input
 def test_bad_sampling(tables):
     generator = torch.Generator()
-    with pytest.raises(ValueError, match="ids must hold at least one word"):
-        sample_next_words(*tables, ids(), 2, 3, generator=generator)
     with pytest.raises(
         ValueError, match="n_words must be an integer of at least 0; got n_words=-1"
     ):
@@ -586,29 +471,17 @@ def test_bad_sampling(tables):
     for window in (0, -2):
         with pytest.raises(ValueError, match="window must be an integer of at least 1"):
             sample_next_words(*tables, ids(1), window, 0, generator=generator)
-    with pytest.raises(ValueError, match="ids must be word ids from 0 to 10"):
-        sample_next_words(*tables, ids(VOCAB), 2, 0, generator=generator)
 
 
 @pytest.mark.bad_input
 def test_bad_analogies(tables):
     rows = tables[0]
-    for question in ([0, 1, VOCAB], [-1, 1, 2]):
-        with pytest.raises(ValueError, match="questions must be word ids from 0 to 10"):
-            analogy(rows, *question)
     rule = "questions must be at least one row of four word ids"
-    for questions in (ids(0, 1, 2, 3), ids([0, 1, 2]), ids([0, 1, 2, 3])[:0]):
-        with pytest.raises(ValueError, match=rule):
-            analogy_accuracy(rows, questions)
-    with pytest.raises(ValueError, match="questions must be word ids from 0 to 10"):
-        analogy_accuracy(rows, ids([0, 1, 2, VOCAB]))
     rule = "the vocabulary must hold a word besides the three inputs; got vocab_size=3"
     with pytest.raises(ValueError, match=rule):
         analogy(rows[:3], 0, 1, 2)
     with pytest.raises(ValueError, match=rule):
         analogy_accuracy(rows[:3], ids([0, 1, 0, 2], [0, 1, 2, 1]))
     assert analogy(rows[:3], 0, 1, 0) == 2
-    with pytest.raises(ValueError, match="table must hold finite numbers"):
-        analogy(rows.log(), 0, 1, 2)
     with pytest.raises(ValueError, match=r"table must have the shape \(vocab, d_model\)"):
         analogy(rows[0], 0, 1, 2)

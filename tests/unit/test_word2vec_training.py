@@ -2,7 +2,6 @@
 
 import inspect
 import math
-import re
 from itertools import pairwise
 
 import pytest
@@ -21,7 +20,6 @@ from softlookup.words.word2vec import (
     negative_sampling_loss,
     next_word_probabilities,
     numbering,
-    skip_gram_probabilities,
     skip_gram_training,
     train_cbow,
     train_word2vec,
@@ -116,7 +114,7 @@ def test_the_tables_differ_and_no_word_is_its_own_context(trained):
     U, U_context, _ = tables(model).values()
     assert (U - U_context).norm() > 1
     (big,) = model.vocabulary.encode(["big"])
-    own = skip_gram_probabilities(U, U_context, torch.tensor([big]))[0]
+    own = torch.softmax(U_context @ U[big], dim=0)
     assert own[big] < 1 / len(own)
     assert own[model.vocabulary.encode(["ship"])] > 5 / len(own)
 
@@ -446,35 +444,10 @@ def test_cbow_minimises_its_own_loss():
 # bad input
 
 
-WRONG_NUMBERS = [
-    (train, name, value)
-    for train in (train_word2vec, train_cbow)
-    for name in ("window", "epochs", "batch_size", "d_model", "min_count")
-    for value in (0, -1, 1.5, True)
-] + [(train_word2vec, "n_negatives", value) for value in (0, -1, 1.5, True)]
-
-
-@pytest.mark.bad_input
-@pytest.mark.parametrize(("train", "name", "value"), WRONG_NUMBERS)
-def test_bad_numbers(train, name, value):
-    options = {"d_model": 2} | {name: value}
-    rule = re.escape(f"{name} must be an integer of at least 1; got {name}={value}")
-    with pytest.raises(ValueError, match=rule):
-        train(SMALL, **options, generator=seeded(0))
-
-
-@pytest.mark.parametrize("train", [train_word2vec, train_cbow])
-@pytest.mark.parametrize("rate", [0, -0.1, math.nan, math.inf])
-def test_bad_rates(train, rate):
-    rule = f"learning_rate must be positive and finite.*got learning_rate={rate}"
-    with pytest.raises(ValueError, match=rule):
-        train(SMALL, d_model=2, learning_rate=rate, generator=seeded(0))
-
-
-@pytest.mark.parametrize("last", [-0.1, 0.2, math.nan])
-def test_bad_last_rates(last):
-    rule = f"last_learning_rate from 0 to it; got learning_rate=0.1, last_learning_rate={last}"
-    with pytest.raises(ValueError, match=rule):
+@pytest.mark.parametrize("last", [0.2, 1])
+def test_a_rate_does_not_rise(last):
+    rule = "last_learning_rate must be at most learning_rate; got learning_rate=0.1, last_.*"
+    with pytest.raises(ValueError, match=rule + str(last)):
         train_word2vec(
             SMALL, d_model=2, learning_rate=0.1, last_learning_rate=last, generator=seeded(0)
         )
@@ -490,17 +463,9 @@ def test_bad_texts(train):
             train(text, d_model=2, generator=seeded(0))
     with pytest.raises(ValueError, match="min_count = 9 times; got sentences=28, longest=1"):
         train([["a", "x"]] + [["a"]] * 27, d_model=2, min_count=9, generator=seeded(0))
-    with pytest.raises(ValueError, match="sentences must be a list of tokens, not one string"):
-        train("a b", d_model=2, generator=seeded(0))
-    with pytest.raises(ValueError, match=r"sentences\[1\] must be a list of tokens"):
-        train([["a", "b"], "a b"], d_model=2, generator=seeded(0))
 
 
-def test_bad_noise_and_subsampling():
-    with pytest.raises(ValueError, match="power must be finite and at least 0; got power=-1"):
-        train_word2vec(SMALL, d_model=2, power=-1, generator=seeded(0))
-    with pytest.raises(ValueError, match="threshold must be positive and finite; got threshold=0"):
-        train_word2vec(SMALL, d_model=2, subsample=0, generator=seeded(0))
+def test_subsampling_leaves_a_pair():
     rule = "subsample must leave at least one pair; got subsample=1e-30"
     with pytest.raises(ValueError, match=rule):
         train_word2vec(SMALL, d_model=2, subsample=1e-30, generator=seeded(0))

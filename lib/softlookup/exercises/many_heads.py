@@ -14,7 +14,7 @@ from softlookup.masks import causal_mask
 _WIDTH, _HEADS, _PARAMETERS, _ENOUGH = 64, 8, 16_640, 0.95
 MODULE = {
     "'attention_heads' is not defined": "What belongs to the module is reached through self.",
-    "must be a matrix with rows of length 8": "Each head reads whole rows of width d and "
+    "d_model) with d_model = 8": "Each head reads whole rows of width d and "
     "writes rows of width d // h: Attention(d, d // h, d // h, bias=True).",
     "shapes cannot be multiplied": "torch.concat joins along the first axis, the texts, "
     "unless you tell it dim=-1.",

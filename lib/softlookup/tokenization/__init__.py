@@ -10,7 +10,13 @@ Read in this order:
 """
 
 from softlookup.tokenization.byte_pairs import BytePairTokenizer
-from softlookup.tokenization.merges import apply_merges, count_pairs, learn_merges, merge_pair
+from softlookup.tokenization.merges import (
+    apply_merges,
+    count_pairs,
+    learn_merges,
+    learn_merges_incrementally,
+    merge_pair,
+)
 from softlookup.tokenization.patches import patchify, unpatchify
 from softlookup.tokenization.segmentation import UnigramModel
 from softlookup.tokenization.splitting import GPT2_PATTERN, GPT4_PATTERN, split_chunks
@@ -27,6 +33,7 @@ __all__ = [
     "apply_merges",
     "count_pairs",
     "learn_merges",
+    "learn_merges_incrementally",
     "merge_pair",
     "patchify",
     "split_at_markers",

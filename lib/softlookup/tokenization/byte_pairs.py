@@ -3,21 +3,28 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Literal
 
 import regex
 
 from softlookup.checks import (
+    Size,
+    checked,
     require,
     require_distinct,
-    require_int,
     require_known_ids,
-    require_tokens,
+    require_text,
 )
 from softlookup.files import replace_file
-from softlookup.tokenization.merges import BYTES, Pair, apply_merges, learn_merges
+from softlookup.tokenization.merges import (
+    BYTES,
+    Pair,
+    apply_merges,
+    learn_merges_incrementally,
+)
 from softlookup.tokenization.splitting import GPT4_PATTERN, compiled, require_writable, split_chunks
 
 FORMAT = "softlookup byte-pair tokenizer"
@@ -25,6 +32,7 @@ VERSION = 1
 CACHED_CHUNKS = 2**16
 
 
+@checked
 class BytePairTokenizer:
     """Byte-level byte-pair encoding: every text has ids, and the ids give the text back exactly.
 
@@ -57,11 +65,13 @@ class BytePairTokenizer:
         [110, 101, 257]
         >>> tokenizer.decode([110, 101, 257])
         'newer'
+        >>> BytePairTokenizer([(104, 105)]).encode("hi, Ohio")
+        [256, 44, 32, 79, 256, 111]
     """
 
     def __init__(
         self,
-        merges: Iterable[Pair],
+        merges: Iterable[Sequence[int]],
         *,
         pattern: str = GPT4_PATTERN,
         special_tokens: Iterable[str] = (),
@@ -79,7 +89,7 @@ class BytePairTokenizer:
     def train(
         cls,
         texts: Iterable[str],
-        vocab_size: int,
+        vocab_size: Size,
         *,
         pattern: str = GPT4_PATTERN,
         special_tokens: Iterable[str] = (),
@@ -104,16 +114,17 @@ class BytePairTokenizer:
             >>> len(BytePairTokenizer.train(["aaaa"], 1000, special_tokens=["<|end|>"]))
             259
         """
-        is_list = not isinstance(texts, str)
-        require(is_list, "texts must be a list of texts, not one string", texts=texts)
         names = _checked_names(special_tokens)
-        require_int(BYTES + len(names), vocab_size=vocab_size)
+        least = BYTES + len(names)
+        require(vocab_size >= least, f"vocab_size must be at least {least}", vocab_size=vocab_size)
         counts = Counter(chain.from_iterable(split_chunks(text, pattern) for text in texts))
         chunks = {chunk.encode(): count for chunk, count in counts.items()}
-        merges = learn_merges(chunks, vocab_size - BYTES - len(names))
+        merges = learn_merges_incrementally(chunks, vocab_size - least)
         return cls(merges, pattern=pattern, special_tokens=names)
 
-    def encode(self, text: str, *, allowed_special: Iterable[str] = ()) -> list[int]:
+    def encode(
+        self, text: str, *, allowed_special: Iterable[str] | Literal["all"] = ()
+    ) -> list[int]:
         """The ids of a text.
 
         Args:
@@ -215,16 +226,18 @@ class BytePairTokenizer:
         require(not missing, f"{name} must be complete", missing=missing)
         lists = isinstance(data["merges"], list) and isinstance(data["special_tokens"], list)
         require(lists, f"merges and special_tokens of {name} must be lists")
+        require_text(pattern=data["pattern"])
         merges = [tuple(pair) if isinstance(pair, list) else pair for pair in data["merges"]]
-        return cls(merges, pattern=data["pattern"], special_tokens=data["special_tokens"])
+        merges = [_checked_pair(k, pair) for k, pair in enumerate(merges)]
+        names = _checked_names(data["special_tokens"])
+        return cls(merges, pattern=data["pattern"], special_tokens=names)
 
     def __len__(self) -> int:
         return len(self.token_bytes)
 
-    def _allowed(self, allowed_special: Iterable[str]) -> set[str]:
+    def _allowed(self, allowed_special: Iterable[str] | Literal["all"]) -> set[str]:
         if allowed_special == "all":
             return set(self.special_tokens)
-        require_tokens(allowed_special=allowed_special)
         names = set(allowed_special)
         unknown = sorted(names - set(self.special_tokens), key=repr)
         rule = "allowed_special must name special tokens of this tokenizer"
@@ -251,7 +264,6 @@ class _ChunkIds(dict[str, list[int]]):
 
 
 def _checked_names(special_tokens: Iterable[str]) -> list[str]:
-    require_tokens(special_tokens=special_tokens)
     names = list(special_tokens)
     for name in names:
         is_name = isinstance(name, str) and name != ""

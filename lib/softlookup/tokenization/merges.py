@@ -1,16 +1,17 @@
 """Byte-pair merges: count pairs, join one, learn a list of merges, apply it.
 
-``count_pairs`` and ``merge_pair`` say what is computed. ``learn_merges`` and ``apply_merges``
-compute it without reading the text again after each merge: they know where each pair stands.
+``count_pairs``, ``merge_pair`` and ``learn_merges`` say what is computed.
+``learn_merges_incrementally`` and ``apply_merges`` compute it without reading the text again after
+each merge: they know where each pair stands.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from math import inf
 
-from softlookup.checks import require, require_int
+from softlookup.checks import Count, Size, checked
 
 BYTES = 256
 """The ids 0 to 255 are the bytes themselves; the first merge makes id 256."""
@@ -24,7 +25,8 @@ _BREAK = -1  # stands between two chunks: no pair reaches over it
 _GONE = -2  # the right half of a pair that was joined
 
 
-def count_pairs(ids: list[int]) -> dict[Pair, int]:
+@checked
+def count_pairs(ids: Sequence[int]) -> dict[Pair, int]:
     """How often each pair of neighbours can be joined, in the order of first occurrence.
 
     Two joins cannot share an id: three equal ids in a row hold one pair to be joined, not two.
@@ -54,7 +56,8 @@ def count_pairs(ids: list[int]) -> dict[Pair, int]:
     return counts
 
 
-def merge_pair(ids: list[int], pair: Pair, new_id: int) -> list[int]:
+@checked
+def merge_pair(ids: Sequence[int], pair: Pair, new_id: Count) -> list[int]:
     """Write one id for each occurrence of a pair, from left to right.
 
     Args:
@@ -76,7 +79,6 @@ def merge_pair(ids: list[int], pair: Pair, new_id: int) -> list[int]:
         >>> merge_pair([7, 7, 7], (7, 7), 9)
         [9, 7]
     """
-    require_int(0, new_id=new_id)
     merged, i = [], 0
     while i < len(ids):
         joins = tuple(ids[i : i + 2]) == pair
@@ -85,11 +87,47 @@ def merge_pair(ids: list[int], pair: Pair, new_id: int) -> list[int]:
     return merged
 
 
-def learn_merges(chunks: Mapping[bytes, int], n_merges: int) -> list[Pair]:
+@checked
+def learn_merges(chunks: Mapping[bytes, Size], n_merges: Count) -> list[Pair]:
     """The merges of byte-pair encoding: again and again, the most frequent pair becomes one id.
 
     Among pairs of the same count, the one that stands first is taken: the chunks are read in order,
     as they are at that moment.
+
+    Args:
+        chunks: How often each distinct chunk occurs, in the order of first occurrence.
+        n_merges: How many merges to learn. Where no pair is left, there are fewer.
+
+    Returns:
+        Pairs of ids; merge k, counted from 0, makes id 256 + k.
+
+    Raises:
+        ValueError: ``n_merges`` is no integer of at least 0, or a count is below 1.
+
+    Source: Sennrich, Haddow and Birch 2016, section 3.2. Chapter: tokenization#byte-pair-encoding
+
+    Example:
+        >>> learn_merges({b"low": 2, b"lower": 1, b"newer": 3}, 2)
+        [(119, 101), (256, 114)]
+    """
+    words = [(list(chunk), count) for chunk, count in chunks.items()]
+    merges: list[Pair] = []
+    while len(merges) < n_merges:
+        totals: Counter[Pair] = Counter()
+        for ids, count in words:
+            for pair, times in count_pairs(ids).items():
+                totals[pair] += times * count
+        if not totals:
+            break
+        best = max(totals, key=totals.get)  # the first of the largest
+        words = [(merge_pair(ids, best, BYTES + len(merges)), count) for ids, count in words]
+        merges.append(best)
+    return merges
+
+
+@checked
+def learn_merges_incrementally(chunks: Mapping[bytes, Size], n_merges: Count) -> list[Pair]:
+    """The same merges as ``learn_merges``, for large texts: only what a merge changes is read.
 
     A pair's count only falls once the pair exists, and its first place only moves to the right. So
     a queue in which some entries are out of date still shows no pair too late: the entry on top is
@@ -108,12 +146,9 @@ def learn_merges(chunks: Mapping[bytes, int], n_merges: int) -> list[Pair]:
     Source: Sennrich, Haddow and Birch 2016, section 3.2. Chapter: tokenization#byte-pair-encoding
 
     Example:
-        >>> learn_merges({b"low": 2, b"lower": 1, b"newer": 3}, 2)
+        >>> learn_merges_incrementally({b"low": 2, b"lower": 1, b"newer": 3}, 2)
         [(119, 101), (256, 114)]
     """
-    require_int(0, n_merges=n_merges)
-    wrong = {chunk: count for chunk, count in chunks.items() if count < 1}
-    require(not wrong, "every chunk must occur at least once", wrong=wrong)
     row = _Row(chunks)
     weights = [n for chunk, n in chunks.items() for _ in range(len(chunk) + 1)]
 
@@ -142,6 +177,7 @@ def learn_merges(chunks: Mapping[bytes, int], n_merges: int) -> list[Pair]:
     return merges
 
 
+@checked
 def apply_merges(chunk: bytes, new_ids: Mapping[Pair, int]) -> list[int]:
     """The ids of one chunk: of all merges that are possible, the one learned first comes first.
 

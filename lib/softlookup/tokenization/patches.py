@@ -3,11 +3,12 @@
 from jaxtyping import Shaped
 from torch import Tensor
 
-from softlookup.checks import require, require_int
+from softlookup.checks import Size, checked, require
 
 
+@checked(not_empty="channels height width")
 def patchify(
-    image: Shaped[Tensor, "channels height width"], size: int
+    image: Shaped[Tensor, "channels height width"], size: Size
 ) -> Shaped[Tensor, "patches dim"]:
     """Cut an image into square patches and write out the pixels of each as one row.
 
@@ -32,9 +33,6 @@ def patchify(
         tensor([[0, 1, 4, 5],
                 [2, 3, 6, 7]])
     """
-    require_int(1, size=size)
-    rule = "image must have three axes: channels, height, width, none of them empty"
-    require(image.ndim == 3 and image.numel() > 0, rule, image=image)
     channels, height, width = image.shape
     divides = height % size == 0 and width % size == 0
     require(divides, "size must divide height and width", size=size, image=image)
@@ -42,8 +40,9 @@ def patchify(
     return grid.permute(1, 3, 0, 2, 4).reshape(-1, channels * size**2)
 
 
+@checked
 def unpatchify(
-    patches: Shaped[Tensor, "patches dim"], channels: int, height: int, width: int
+    patches: Shaped[Tensor, "patches dim"], channels: Size, height: Size, width: Size
 ) -> Shaped[Tensor, "{channels} {height} {width}"]:
     """Put the patches of an image together again: undoes ``patchify``.
 
@@ -67,8 +66,6 @@ def unpatchify(
         >>> bool((unpatchify(patchify(image, 2), 3, 4, 6) == image).all())
         True
     """
-    require_int(1, channels=channels, height=height, width=width)
-    require(patches.ndim == 2, "patches must be a matrix with one patch a row", patches=patches)
     size = round((patches.shape[1] / channels) ** 0.5)
     is_square = size > 0 and channels * size**2 == patches.shape[1]
     rule = "a row of patches must hold channels * size**2 numbers"

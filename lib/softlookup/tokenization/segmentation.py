@@ -7,7 +7,7 @@ a word is a path from its first place to its last. Both questions are answered p
 import math
 from collections.abc import Iterable, Mapping
 
-from softlookup.checks import require
+from softlookup.checks import Count, checked, require
 
 UNKNOWN_PENALTY = 10.0
 """An unknown character is e^10 times less probable than the rarest piece, as in SentencePiece."""
@@ -15,6 +15,7 @@ UNKNOWN_PENALTY = 10.0
 Arc = tuple[int, int, float]
 
 
+@checked
 class UnigramModel:
     r"""Each piece has a probability, and a row of pieces the product $\prod_i p(\text{piece}_i)$.
 
@@ -80,7 +81,7 @@ class UnigramModel:
             end = cut[end]
         return pieces[::-1], best[-1]
 
-    def expected_counts(self, words: Mapping[str, int]) -> tuple[dict[str, float], float]:
+    def expected_counts(self, words: Mapping[str, Count]) -> tuple[dict[str, float], float]:
         """The E-step of EM: how often each piece is used, on average over all cuts of each word.
 
         A cut counts with its probability among the cuts of its word.

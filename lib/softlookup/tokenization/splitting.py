@@ -2,7 +2,7 @@
 
 import regex
 
-from softlookup.checks import require, require_text
+from softlookup.checks import checked, require, require_text
 
 GPT2_PATTERN = (
     r"'(?:[sdmt]|ll|ve|re)"  # the end of a short form: it's, we'll
@@ -27,6 +27,7 @@ GPT4_PATTERN = (
 """The pattern of GPT-4's encoding cl100k_base."""
 
 
+@checked
 def split_chunks(text: str, pattern: str = GPT4_PATTERN) -> list[str]:
     """Cut a text into chunks by a pattern; nothing is lost, and no merge will cross a cut.
 
@@ -54,6 +55,7 @@ def split_chunks(text: str, pattern: str = GPT4_PATTERN) -> list[str]:
     return [chunk for chunk in chunks if chunk] if "" in chunks else chunks
 
 
+@checked
 def compiled(pattern: str) -> regex.Pattern:
     """A split pattern, ready to use.
 
@@ -72,7 +74,6 @@ def compiled(pattern: str) -> regex.Pattern:
         >>> compiled(GPT2_PATTERN).findall("not yet")
         ['not', ' yet']
     """
-    require_text(pattern=pattern)
     try:
         result = regex.compile(pattern)
     except regex.error as error:

@@ -2,11 +2,12 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
 
 import regex
 
-from softlookup.checks import require, require_int, require_tokens
+from softlookup.checks import Range, Size, checked, require
 from softlookup.tokenization.segmentation import UnigramModel
 from softlookup.tokenization.splitting import require_writable
 from softlookup.words import Vocabulary
@@ -18,6 +19,7 @@ LEAST_COUNT = 1e-12  # keeps the logarithm of a character finite that EM would g
 SEEDS_PER_PIECE = 5
 
 
+@checked
 class UnigramTokenizer:
     """A text cut into the pieces whose probabilities have the largest product.
 
@@ -53,11 +55,11 @@ class UnigramTokenizer:
     def train(
         cls,
         texts: Iterable[str],
-        vocab_size: int,
+        vocab_size: Size,
         *,
-        max_length: int = 8,
-        kept: float = 0.75,
-        n_steps: int = 2,
+        max_length: Size = 8,
+        kept: Annotated[float, Range(0, 1, above=True, below=True)] = 0.75,
+        n_steps: Size = 2,
         unknown: str = "<unk>",
     ) -> "UnigramTokenizer":
         """Start with many pieces, fit their probabilities, drop those that matter least, repeat.
@@ -82,13 +84,11 @@ class UnigramTokenizer:
             >>> UnigramTokenizer.train(["low low lower lowest"], 10).tokens[:2]
             ['<unk>', '▁low']
         """
-        require_tokens(texts=texts)
-        require_int(1, max_length=max_length, n_steps=n_steps)
-        require(0 < kept < 1, "kept must be between 0 and 1", kept=kept)
         words = Counter(word for text in texts for word in split_at_markers(text))
         characters = set("".join(words))
         require(bool(characters), "texts must hold at least one character")
-        require_int(1 + len(characters), vocab_size=vocab_size)
+        rule = f"vocab_size must be at least {1 + len(characters)}"
+        require(vocab_size > len(characters), rule, vocab_size=vocab_size)
         size = vocab_size - 1
         scores = _seeds(words, max_length, SEEDS_PER_PIECE * size, unknown)
         while True:
@@ -131,7 +131,7 @@ class UnigramTokenizer:
                 before = id_
         return ids
 
-    def decode(self, ids: list[int]) -> str:
+    def decode(self, ids: Sequence[int]) -> str:
         """The text of some ids: markers are spaces again, and the first one goes.
 
         Args:
@@ -154,6 +154,7 @@ class UnigramTokenizer:
         return len(self._vocabulary)
 
 
+@checked
 def split_at_markers(text: str) -> list[str]:
     """Write spaces as markers, one more before the text, and cut before each.
 

@@ -1,11 +1,11 @@
 """WordPiece: sub-words with a mark of continuation, matched longest first."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import regex
 
-from softlookup.checks import require, require_int, require_tokens
+from softlookup.checks import Size, checked, require
 from softlookup.tokenization.merges import Pair, count_pairs, merge_pair
 from softlookup.tokenization.splitting import require_writable
 from softlookup.words import Vocabulary
@@ -14,6 +14,7 @@ CONTINUES = "##"
 """Stands before a piece that does not begin a word: "token" and "##ization"."""
 
 
+@checked
 class WordPieceTokenizer:
     """Words cut into known pieces, from the left, each as long as possible.
 
@@ -51,9 +52,9 @@ class WordPieceTokenizer:
     def train(
         cls,
         texts: Iterable[str],
-        vocab_size: int,
+        vocab_size: Size,
         *,
-        min_count: int = 2,
+        min_count: Size = 2,
         unknown: str = "[UNK]",
     ) -> "WordPieceTokenizer":
         r"""Join pieces that stand together more often than their own counts let one expect.
@@ -80,11 +81,10 @@ class WordPieceTokenizer:
             >>> WordPieceTokenizer.train(["hug pug hugs"], 13).tokens[-2:]
             ['##ug', 'hug']
         """
-        require_tokens(texts=texts)
-        require_int(1, min_count=min_count)
         words = Counter(word for text in texts for word in split_words(text))
         alphabet = sorted(set("".join(words)))
-        require_int(1 + 2 * len(alphabet), vocab_size=vocab_size)
+        least = 1 + 2 * len(alphabet)
+        require(vocab_size >= least, f"vocab_size must be at least {least}", vocab_size=vocab_size)
         start = [*alphabet, *(CONTINUES + character for character in alphabet)]
         tokens = _join_pieces(words, start, vocab_size - 1, min_count, unknown)
         return cls(tokens, unknown=unknown)
@@ -113,7 +113,7 @@ class WordPieceTokenizer:
         pieces = [piece for word in split_words(text) for piece in self._spell(word)]
         return self._vocabulary.encode(pieces)
 
-    def decode(self, ids: list[int]) -> str:
+    def decode(self, ids: Sequence[int]) -> str:
         """The text of some ids: a space before each piece that begins a word.
 
         Args:
@@ -159,6 +159,7 @@ class WordPieceTokenizer:
         return None
 
 
+@checked
 def split_words(text: str) -> list[str]:
     """The parts of a text between white space, punctuation included.
 

@@ -6,11 +6,12 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-from softlookup.checks import require, require_int
+from softlookup.checks import Count, Size, checked, require
 
 
+@checked
 def random_batches(
-    *tensors: Shaped[Tensor, "n ..."], size: int = 32, seed: int = 0
+    *tensors: Shaped[Tensor, "n ..."], size: Size = 32, seed: Count = 0
 ) -> Iterator[list[Tensor]]:
     """Draw rows by chance, the same ones of each tensor, again and again.
 
@@ -34,12 +35,9 @@ def random_batches(
         >>> torch.equal(y, x**2)
         True
     """
-    require_int(1, size=size)
-    require_int(0, seed=seed)
     shapes = [tuple(tensor.shape) for tensor in tensors]
-    rows = {shape[:1] for shape in shapes}
-    fits = len(rows) == 1 and not rows & {(), (0,)}
-    require(fits, "there must be tensors with as many rows each, at least one", shapes=shapes)
+    has_rows = bool(tensors) and len(tensors[0]) > 0
+    require(has_rows, "there must be tensors with at least one row", shapes=shapes)
     return _endless(tensors, size, torch.Generator().manual_seed(seed))
 
 

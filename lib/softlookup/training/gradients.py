@@ -7,11 +7,12 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from softlookup.checks import require
+from softlookup.checks import checked, require
 
 Batch = TypeVar("Batch")
 
 
+@checked
 def clip_gradients(model: nn.Module, max_norm: float) -> float:
     r"""Shorten the gradient to the length ``max_norm`` if it is longer; its direction stays.
 
@@ -50,6 +51,7 @@ def clip_gradients(model: nn.Module, max_norm: float) -> float:
     return norm
 
 
+@checked
 def accumulate(
     loss_of_batch: Callable[[nn.Module, Batch], Tensor],
     model: nn.Module,

@@ -4,11 +4,12 @@ from collections.abc import Collection
 
 from torch import nn
 
-from softlookup.checks import require
+from softlookup.checks import NotNegative, checked, require
 
 
+@checked
 def decay_groups(
-    model: nn.Module, weight_decay: float, *, tables: Collection[nn.Module] = ()
+    model: nn.Module, weight_decay: NotNegative, *, tables: Collection[nn.Module] = ()
 ) -> list[dict]:
     """Two groups for an optimiser: matrices, which decay, and all the rest, which does not.
 
@@ -37,8 +38,6 @@ def decay_groups(
         >>> [[tuple(p.shape) for p in g["params"]] for g in decay_groups(model, 0.1)]
         [[(3, 5)], [(7, 5), (5,), (5,), (3,)]]
     """
-    is_decay = 0 <= weight_decay < float("inf")
-    require(is_decay, "weight_decay must be finite and not negative", weight_decay=weight_decay)
     decayed, rest = matrices_and_rest(model, tables=tables)
     return [
         {"params": decayed, "weight_decay": weight_decay},
@@ -46,6 +45,7 @@ def decay_groups(
     ]
 
 
+@checked
 def matrices_and_rest(
     model: nn.Module, *, tables: Collection[nn.Module] = ()
 ) -> tuple[list[nn.Parameter], list[nn.Parameter]]:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_float, require_int
+from softlookup.checks import NotNegative, Rate, Size, checked, require
 from softlookup.training.shards import cut_like, whole_tensor
 
 QUICK = (3.4445, -4.7750, 2.0315)
@@ -16,10 +16,11 @@ EXACT = (15 / 8, -10 / 8, 3 / 8)
 Coefficients = tuple[float, float, float]
 
 
+@checked(not_empty="rows columns")
 def orthogonalize(
     x: Float[Tensor, "*batch rows columns"],
     *,
-    n_rounds: int = 5,
+    n_rounds: Size = 5,
     coefficients: Coefficients = QUICK,
 ) -> Float[Tensor, "*batch rows columns"]:
     r"""Bring all singular values near 1 and keep the directions: $U\Sigma V^\top \to UV^\top$.
@@ -48,9 +49,6 @@ def orthogonalize(
         tensor([[ 1.,  0.],
                 [ 0., -1.]])
     """
-    require_float(x=x)
-    require(x.ndim >= 2, "x must be a matrix", x=x)
-    require_int(1, n_rounds=n_rounds)
     a, b, c = coefficients
     shape, tall = x.shape, x.shape[-2] > x.shape[-1]
     x = x.reshape(-1, *shape[-2:])
@@ -63,6 +61,7 @@ def orthogonalize(
     return (x.mT if tall else x).reshape(shape)
 
 
+@checked
 class Muon(torch.optim.Optimizer):
     r"""Steps of equal size in all directions: $W \leftarrow W - \eta\,\rho\,\mathrm{orth}(G)$.
 
@@ -103,20 +102,16 @@ class Muon(torch.optim.Optimizer):
     def __init__(
         self,
         params: Iterable,
-        lr: float = 0.02,
+        lr: NotNegative = 0.02,
         *,
-        momentum: float = 0.95,
+        momentum: Rate = 0.95,
         nesterov: bool = True,
-        weight_decay: float = 0.0,
-        n_rounds: int = 5,
+        weight_decay: NotNegative = 0.0,
+        n_rounds: Size = 5,
         precision: torch.dtype | None = None,
     ) -> None:
-        is_rate = 0 <= lr < float("inf")
-        require(is_rate, "lr must be finite and not negative", lr=lr)
-        require(0 <= momentum < 1, "momentum must be at least 0 and less than 1", momentum=momentum)
-        is_decay = 0 <= weight_decay < float("inf")
-        require(is_decay, "weight_decay must be finite and not negative", weight_decay=weight_decay)
-        require_int(1, n_rounds=n_rounds)
+        params = list(params)
+        require(len(params) > 0, "params must hold at least one matrix", params=params)
         self.precision = precision
         options = {"momentum": momentum, "nesterov": nesterov, "weight_decay": weight_decay}
         super().__init__(params, {"lr": lr, **options, "n_rounds": n_rounds})
@@ -133,7 +128,8 @@ class Muon(torch.optim.Optimizer):
         params = param_group["params"]
         param_group["params"] = [params] if isinstance(params, Tensor) else list(params)
         for matrix in param_group["params"]:
-            require(matrix.ndim == 2, "Muon is for matrices", parameter=matrix)
+            is_matrix = isinstance(matrix, Tensor) and matrix.ndim == 2
+            require(is_matrix, "Muon is for matrices", parameter=matrix)
         super().add_param_group(param_group)
 
     @torch.no_grad()

@@ -2,10 +2,11 @@
 
 import math
 
-from softlookup.checks import require, require_int
+from softlookup.checks import Count, Share, Size, checked, require
 
 
-def warmup_cosine(step: int, *, n_steps: int, n_warmup: int = 0, last: float = 0.0) -> float:
+@checked
+def warmup_cosine(step: Size, *, n_steps: Size, n_warmup: Count = 0, last: Share = 0.0) -> float:
     r"""Up in a straight line, then down along half a cosine: $\frac12(1 + \cos \pi s)$.
 
     In warm-up the share is $t / n_{warmup}$ at step $t$. Then $s$ goes from 0 at step $n_{warmup}$,
@@ -30,14 +31,15 @@ def warmup_cosine(step: int, *, n_steps: int, n_warmup: int = 0, last: float = 0
         >>> [round(warmup_cosine(t, n_steps=6, n_warmup=2), 3) for t in range(1, 7)]
         [0.5, 1.0, 0.854, 0.5, 0.146, 0.0]
     """
-    _check_steps(step, n_steps, n_warmup, last)
+    _check_order(step, n_steps, n_warmup)
     if step < n_warmup:
         return step / n_warmup
     done = _share_done(step, n_warmup, n_steps)
     return last + (1 - last) * (1 + math.cos(math.pi * done)) / 2
 
 
-def inverse_sqrt(step: int, *, n_warmup: int) -> float:
+@checked
+def inverse_sqrt(step: Size, *, n_warmup: Size) -> float:
     r"""Up in a straight line, then down as $1/\sqrt{t}$: the schedule of the first Transformer.
 
     The paper's rate $d_{model}^{-1/2} \min(t^{-1/2},\, t\, n_{warmup}^{-3/2})$ is this share times
@@ -60,12 +62,12 @@ def inverse_sqrt(step: int, *, n_warmup: int) -> float:
         >>> [inverse_sqrt(t, n_warmup=4) for t in (1, 2, 4, 16)]
         [0.25, 0.5, 1.0, 0.5]
     """
-    require_int(1, step=step, n_warmup=n_warmup)
     return min(step / n_warmup, math.sqrt(n_warmup / step))
 
 
+@checked
 def warmup_stable_decay(
-    step: int, *, n_steps: int, n_warmup: int = 0, n_decay: int, last: float = 0.0
+    step: Size, *, n_steps: Size, n_warmup: Count = 0, n_decay: Size, last: Share = 0.0
 ) -> float:
     """Up in a straight line, level, then down in a straight line.
 
@@ -92,8 +94,7 @@ def warmup_stable_decay(
         >>> [warmup_stable_decay(t, n_steps=8, n_warmup=2, n_decay=4) for t in range(1, 9)]
         [0.5, 1.0, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
     """
-    _check_steps(step, n_steps, n_warmup, last)
-    require_int(1, n_decay=n_decay)
+    _check_order(step, n_steps, n_warmup)
     rule = "n_warmup and n_decay together must be at most n_steps"
     fits = n_warmup + n_decay <= n_steps
     require(fits, rule, n_warmup=n_warmup, n_decay=n_decay, n_steps=n_steps)
@@ -107,10 +108,7 @@ def _share_done(step: int, first: int, last: int) -> float:
     return max(step - first, 0) / max(last - first, 1)
 
 
-def _check_steps(step: int, n_steps: int, n_warmup: int, last: float) -> None:
-    require_int(1, step=step, n_steps=n_steps)
+def _check_order(step: int, n_steps: int, n_warmup: int) -> None:
     require(step <= n_steps, "step must be at most n_steps", step=step, n_steps=n_steps)
-    require_int(0, n_warmup=n_warmup)
     rule = "n_warmup must be at most n_steps"
     require(n_warmup <= n_steps, rule, n_warmup=n_warmup, n_steps=n_steps)
-    require(0 <= last <= 1, "last must be from 0 to 1", last=last)

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 import torch
 from torch import nn
 
-from softlookup.checks import require, require_choice
+from softlookup.checks import checked, require, require_choice
 
 TIERS = ("cpu", "gpu", "big")
 TIER_VARIABLE = "SOFTLOOKUP_TIER"
@@ -56,6 +56,7 @@ class Tier(NamedTuple):
                 model.to("cpu")
 
 
+@checked
 def choose_tier(name: str | None = None) -> Tier:
     """The tier that fits this machine, or the one that is asked for.
 

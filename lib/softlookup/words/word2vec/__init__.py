@@ -29,7 +29,6 @@ from softlookup.words.word2vec.skip_gram import (
     negative_sampling_loss,
     skip_gram_gradient,
     skip_gram_loss,
-    skip_gram_probabilities,
 )
 from softlookup.words.word2vec.skip_gram_training import train_word2vec
 from softlookup.words.word2vec.storage import load_word2vec, load_word2vec_text, save_word2vec
@@ -54,7 +53,6 @@ __all__ = [
     "save_word2vec",
     "skip_gram_gradient",
     "skip_gram_loss",
-    "skip_gram_probabilities",
     "train_cbow",
     "train_word2vec",
 ]

@@ -1,16 +1,19 @@
 """Analogies by arithmetic on word vectors: a is to b as c is to which word?"""
 
+from typing import Annotated
+
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
-from softlookup.checks import require
-from softlookup.words.word2vec.input_checks import require_ids, require_table
+from softlookup.checks import Ids, checked, require
+from softlookup.words.word2vec.two_tables import Vectors
+
+WordId = Annotated[int, Ids("vocab")]
 
 
-def analogy(
-    table: Float[Tensor, "vocab d_model"], a: int, b: int, c: int, *, exclude_inputs: bool = True
-) -> int:
+@checked(not_empty="vocab d_model")
+def analogy(table: Vectors, a: WordId, b: WordId, c: WordId, *, exclude_inputs: bool = True) -> int:
     r"""The word that is to c as b is to a: nearest by cosine to $b - a + c$.
 
     All vectors are brought to length 1 first, as in the paper, so that no long vector decides.
@@ -40,9 +43,10 @@ def analogy(
     return int(_answers(table, question, exclude_inputs))
 
 
+@checked(not_empty="vocab d_model questions")
 def analogy_accuracy(
-    table: Float[Tensor, "vocab d_model"],
-    questions: Int[Tensor, "questions 4"],
+    table: Vectors,
+    questions: Annotated[Int[Tensor, "questions 4"], Ids("vocab")],
     *,
     exclude_inputs: bool = True,
 ) -> float:
@@ -68,16 +72,11 @@ def analogy_accuracy(
         >>> analogy_accuracy(table, torch.tensor([[0, 1, 2, 3], [0, 1, 2, 4]]))
         0.5
     """
-    fits = questions.ndim == 2 and questions.shape[1] == 4 and len(questions) > 0
-    require(fits, "questions must be at least one row of four word ids", questions=questions)
-    require_ids(len(table), questions=questions)
     answers = _answers(table, questions[:, :3], exclude_inputs)
     return (answers == questions[:, 3]).double().mean().item()
 
 
 def _answers(table: Tensor, questions: Tensor, exclude_inputs: bool) -> Tensor:
-    require_table(table)
-    require_ids(len(table), questions=questions)
     length = torch.linalg.vector_norm(table, dim=1, keepdim=True)
     unit = table / length.where(length > 0, 1.0)
     a, b, c = unit[questions].unbind(dim=1)

@@ -1,17 +1,22 @@
 """The continuous bag of words: the mean of the context predicts the word, or the next word."""
 
+from typing import Annotated
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from softlookup.checks import require, require_int
+from softlookup.checks import Count, Ids, Size, checked, require, require_ids
 from softlookup.ops import cross_entropy, softmax
-from softlookup.words.word2vec.input_checks import require_ids, require_tables
+from softlookup.words.word2vec.two_tables import Vectors
+
+WordIds = Annotated[Int[Tensor, "n"], Ids("vocab")]
 
 
+@checked(not_empty="vocab d_model")
 def cbow_probabilities(
-    U: Float[Tensor, "vocab d_model"],
-    U_context: Float[Tensor, "vocab d_model"],
+    U: Vectors,
+    U_context: Vectors,
     contexts: Int[Tensor, "examples slots"],
     mask: Bool[Tensor, "examples slots"],
 ) -> Float[Tensor, "examples vocab"]:
@@ -45,12 +50,13 @@ def cbow_probabilities(
     return softmax(_cbow_scores(U, U_context, contexts, mask))
 
 
+@checked(not_empty="vocab d_model examples")
 def cbow_loss(
-    U: Float[Tensor, "vocab d_model"],
-    U_context: Float[Tensor, "vocab d_model"],
+    U: Vectors,
+    U_context: Vectors,
     contexts: Int[Tensor, "examples slots"],
     mask: Bool[Tensor, "examples slots"],
-    centres: Int[Tensor, "examples"],
+    centres: Annotated[Int[Tensor, "examples"], Ids("vocab")],
 ) -> Float[Tensor, ""]:
     r"""The mean over all examples of $-\log p(w \mid \text{context})$, with the full softmax.
 
@@ -75,19 +81,15 @@ def cbow_loss(
         >>> cbow_loss(U, U_context, context, mask, torch.tensor([1]))  # -log 0.75
         tensor(0.2877)
     """
-    scores = _cbow_scores(U, U_context, contexts, mask)
-    fits = centres.shape == contexts.shape[:1] and len(centres) > 0
-    rule = "centres must hold one word for each context, and at least one"
-    require(fits, rule, centres=centres, contexts=contexts)
-    require_ids(len(U), centres=centres)
-    return cross_entropy(scores, centres)
+    return cross_entropy(_cbow_scores(U, U_context, contexts, mask), centres)
 
 
+@checked(not_empty="vocab d_model")
 def next_word_probabilities(
-    U: Float[Tensor, "vocab d_model"],
-    U_context: Float[Tensor, "vocab d_model"],
-    ids: Int[Tensor, "n"],
-    window: int,
+    U: Vectors,
+    U_context: Vectors,
+    ids: WordIds,
+    window: Size,
 ) -> Float[Tensor, "n vocab"]:
     """After each word of a text, what comes next: the softmax over the mean of the last words.
 
@@ -113,18 +115,18 @@ def next_word_probabilities(
         tensor([[0.1000, 0.9000],
                 [0.2500, 0.7500]])
     """
-    _require_next_word(U, U_context, ids, window)
     places = torch.arange(len(ids))[:, None] - torch.arange(window).flip(0)
     contexts = ids[places.clamp(min=0)] if len(ids) else places
     return cbow_probabilities(U, U_context, contexts, places >= 0)
 
 
+@checked(not_empty="vocab d_model n")
 def sample_next_words(
-    U: Float[Tensor, "vocab d_model"],
-    U_context: Float[Tensor, "vocab d_model"],
-    ids: Int[Tensor, "n"],
-    window: int,
-    n_words: int,
+    U: Vectors,
+    U_context: Vectors,
+    ids: WordIds,
+    window: Size,
+    n_words: Count,
     *,
     generator: torch.Generator,
 ) -> Int[Tensor, "longer"]:
@@ -152,9 +154,6 @@ def sample_next_words(
         >>> sample_next_words(U, U_context, start, 1, 3, generator=generator)
         tensor([1, 1, 1, 1])
     """
-    _require_next_word(U, U_context, ids, window)
-    require_int(0, n_words=n_words)
-    require(len(ids) > 0, "ids must hold at least one word", ids=ids)
     for _ in range(n_words):
         probabilities = next_word_probabilities(U, U_context, ids[-window:], window)[-1]
         drawn = torch.multinomial(probabilities, 1, generator=generator)
@@ -162,20 +161,7 @@ def sample_next_words(
     return ids
 
 
-def _require_next_word(U: Tensor, U_context: Tensor, ids: Tensor, window: int) -> None:
-    require_tables(U, U_context)
-    require(ids.ndim == 1, "ids must be one row of word ids", ids=ids)
-    require_ids(len(U), ids=ids)
-    require_int(1, window=window)
-
-
 def _cbow_scores(U: Tensor, U_context: Tensor, contexts: Tensor, mask: Tensor) -> Tensor:
-    require_tables(U, U_context)
-    require(
-        contexts.ndim == 2, "contexts must be one row of word ids an example", contexts=contexts
-    )
-    is_mask = mask.dtype == torch.bool and mask.shape == contexts.shape
-    require(is_mask, "mask must be boolean and have the shape of contexts", mask=mask)
     require_ids(len(U), contexts=contexts[mask])
     alone = torch.nonzero(~mask.any(dim=1)).flatten().tolist()
     require(not alone, "each example must have at least one context word", alone=alone[:5])

@@ -1,28 +1,29 @@
 """Training the continuous bag of words with the full softmax."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
-from softlookup.checks import require_int
+from softlookup.checks import Positive, Size, checked
 from softlookup.training import train_model
 from softlookup.words.word2vec.cbow import cbow_loss
 from softlookup.words.word2vec.neighbours import examples_within
 from softlookup.words.word2vec.numbering import number_sentences
-from softlookup.words.word2vec.two_tables import AfterEpoch, Word2Vec, end_epoch, require_rates
+from softlookup.words.word2vec.two_tables import AfterEpoch, Word2Vec, end_epoch
 
 
+@checked
 def train_cbow(
-    sentences: list[list[str]],
+    sentences: Sequence[Sequence[str]],
     *,
-    d_model: int,
-    window: int = 5,
+    d_model: Size,
+    window: Size = 5,
     past_only: bool = False,
-    epochs: int = 5,
-    learning_rate: int | float = 0.01,
-    min_count: int = 1,
-    batch_size: int = 256,
+    epochs: Size = 5,
+    learning_rate: Positive = 0.01,
+    min_count: Size = 1,
+    batch_size: Size = 256,
     generator: torch.Generator,
     after_epoch: AfterEpoch | None = None,
 ) -> Word2Vec:
@@ -60,8 +61,6 @@ def train_cbow(
         >>> next_word_probabilities(*tables, torch.tensor([0, 1]), 1).argmax(dim=1)
         tensor([1, 0])
     """
-    require_int(1, window=window, epochs=epochs, batch_size=batch_size)
-    require_rates(learning_rate, 0.0)
     vocabulary, _, blocks = number_sentences(sentences, min_count)
     examples = [examples_within(ids, sentence, window, past_only) for ids, sentence in blocks]
     contexts, mask, centres = (torch.cat(parts) for parts in zip(*examples, strict=True))

@@ -1,16 +1,19 @@
 """What word2vec learns from: pairs of neighbours, noise words, and which words to leave out."""
 
-import math
+from typing import Annotated
 
 import torch
 from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor
 
-from softlookup.checks import require, require_counts, require_int
-from softlookup.words.word2vec.input_checks import require_integers
+from softlookup.checks import NotNegative, Positive, Range, Size, checked, require
+
+WordIds = Annotated[Int[Tensor, "n"], Range(0)]
+WordCounts = Annotated[Real[Tensor, "vocab"], Range(0)]
 
 
-def context_pairs(ids: Int[Tensor, "n"], window: int) -> Int[Tensor, "pairs 2"]:
+@checked
+def context_pairs(ids: WordIds, window: Size) -> Int[Tensor, "pairs 2"]:
     r"""Every word with every neighbour at most ``window`` places away: the skip-grams.
 
     Position t of n has $\min(t, k) + \min(n - 1 - t, k)$ neighbours for a window of k: 2k inside
@@ -34,13 +37,12 @@ def context_pairs(ids: Int[Tensor, "n"], window: int) -> Int[Tensor, "pairs 2"]:
         >>> context_pairs(torch.tensor([5, 6, 7]), window=1).tolist()
         [[5, 6], [6, 5], [6, 7], [7, 6]]
     """
-    _require_text(ids)
-    require_int(1, window=window)
     return pairs_within(ids, torch.zeros_like(ids), window, None)
 
 
+@checked
 def cbow_examples(
-    ids: Int[Tensor, "n"], window: int, *, past_only: bool = False
+    ids: WordIds, window: Size, *, past_only: bool = False
 ) -> tuple[Int[Tensor, "examples slots"], Bool[Tensor, "examples slots"], Int[Tensor, "examples"]]:
     """Every word with its whole context: what the continuous bag of words learns from.
 
@@ -65,14 +67,11 @@ def cbow_examples(
         >>> contexts.tolist(), mask.tolist(), centres.tolist()
         ([[0, 6], [5, 7], [6, 0]], [[False, True], [True, True], [True, False]], [5, 6, 7])
     """
-    _require_text(ids)
-    require_int(1, window=window)
     return examples_within(ids, torch.zeros_like(ids), window, past_only)
 
 
-def noise_distribution(
-    counts: Real[Tensor, "vocab"], power: int | float = 0.75
-) -> Float[Tensor, "vocab"]:
+@checked
+def noise_distribution(counts: WordCounts, power: NotNegative = 0.75) -> Float[Tensor, "vocab"]:
     r"""How often each word is drawn as a negative: $P(w) \propto \text{count}(w)^{3/4}$.
 
     The power evens the counts out: rare words are drawn more often than they occur.
@@ -96,16 +95,14 @@ def noise_distribution(
         >>> noise_distribution(torch.tensor([16, 1, 0]))
         tensor([0.8889, 0.1111, 0.0000], dtype=torch.float64)
     """
-    _require_counts(counts)
-    require(0 <= power < math.inf, "power must be finite and at least 0", power=power)
+    require(bool((counts > 0).any()), "at least one count must be above 0", counts=counts)
     share = counts.double() / counts.max()  # at most 1: no power of it overflows
     weight = torch.where(counts > 0, share**power, 0.0)
     return weight / weight.sum()
 
 
-def keep_probability(
-    counts: Real[Tensor, "vocab"], threshold: int | float
-) -> Float[Tensor, "vocab"]:
+@checked
+def keep_probability(counts: WordCounts, threshold: Positive) -> Float[Tensor, "vocab"]:
     r"""Subsampling: the chance that one occurrence stays, $\min(1, \sqrt{t / f(w)})$.
 
     This is the paper's rule: an occurrence of a word with frequency $f$ is discarded with
@@ -131,15 +128,35 @@ def keep_probability(
         >>> keep_probability(torch.tensor([90, 9, 1]), threshold=0.1)
         tensor([0.3333, 1.0000, 1.0000], dtype=torch.float64)
     """
-    _require_counts(counts)
-    is_positive = 0 < threshold < math.inf
-    require(is_positive, "threshold must be positive and finite", threshold=threshold)
+    require(bool((counts > 0).any()), "at least one count must be above 0", counts=counts)
     frequency = counts.double() / counts.double().sum()
     return torch.sqrt(threshold / frequency).clamp(max=1.0)
 
 
-def pairs_within(ids: Tensor, sentence: Tensor, window: int, reach: Tensor | None) -> Tensor:
-    """The pairs of many texts in one row: nobody sees beyond its sentence, nor beyond its reach."""
+@checked
+def pairs_within(
+    ids: WordIds, sentence: WordIds, window: Size, reach: WordIds | None
+) -> Int[Tensor, "pairs 2"]:
+    """The pairs of many texts in one row: nobody sees beyond its sentence, nor beyond its reach.
+
+    Args:
+        ids: The words of all texts, as numbers, in order.
+        sentence: The number of each word's sentence.
+        window: How far the context reaches.
+        reach: How far that of each word does, if less. None: ``window`` for all.
+
+    Returns:
+        As ``context_pairs``.
+
+    Raises:
+        ValueError: As ``context_pairs`` does, or there are not as many numbers as words.
+
+    Chapter: word2vec#context-window.
+
+    Example:
+        >>> pairs_within(torch.tensor([5, 6, 7]), torch.tensor([0, 0, 1]), 1, None).tolist()
+        [[5, 6], [6, 5]]
+    """
     offsets = torch.cat((torch.arange(-window, 0), torch.arange(1, window + 1)))
     neighbour, seen = _neighbours(sentence, offsets)
     if reach is not None:
@@ -148,10 +165,32 @@ def pairs_within(ids: Tensor, sentence: Tensor, window: int, reach: Tensor | Non
     return torch.stack((centres[seen], ids[neighbour[seen]]), dim=1)
 
 
+@checked
 def examples_within(
-    ids: Tensor, sentence: Tensor, window: int, past_only: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The contexts, their mask and the centres of many texts in one row."""
+    ids: WordIds, sentence: WordIds, window: Size, past_only: bool
+) -> tuple[Int[Tensor, "examples slots"], Bool[Tensor, "examples slots"], Int[Tensor, "examples"]]:
+    """The contexts, their mask and the centres of many texts in one row.
+
+    Args:
+        ids: The words of all texts, as numbers, in order.
+        sentence: The number of each word's sentence.
+        window: How far the context reaches.
+        past_only: Take only the words to the left.
+
+    Returns:
+        As ``cbow_examples``.
+
+    Raises:
+        ValueError: As ``cbow_examples`` does, or there are not as many numbers as words.
+
+    Chapter: word2vec#cbow.
+
+    Example:
+        >>> words, sentences = torch.tensor([5, 6, 7]), torch.tensor([0, 0, 1])
+        >>> contexts, mask, centres = examples_within(words, sentences, 1, False)
+        >>> contexts[mask].tolist(), centres.tolist()
+        ([6, 5], [5, 6])
+    """
     right = torch.arange(1, 1 if past_only else window + 1)
     neighbour, seen = _neighbours(sentence, torch.cat((torch.arange(-window, 0), right)))
     contexts = torch.where(seen, ids[neighbour], 0)
@@ -165,16 +204,3 @@ def _neighbours(sentence: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
     position = torch.arange(n)[:, None] + offsets
     inside = position.clamp(0, max(n - 1, 0))
     return inside, (position == inside) & (sentence[inside] == sentence[:, None])
-
-
-def _require_text(ids: Tensor) -> None:
-    require(ids.ndim == 1, "ids must be one row of word ids", ids=ids)
-    require_integers(ids=ids)
-    wrong = ids[ids < 0].tolist()
-    require(not wrong, "ids must be at least 0", wrong=wrong[:5])
-
-
-def _require_counts(counts: Tensor) -> None:
-    require(counts.ndim == 1, "counts must be one row, a number for each word", counts=counts)
-    require_counts(counts=counts)
-    require(bool((counts > 0).any()), "at least one count must be above 0", counts=counts)

@@ -1,24 +1,43 @@
 """Sentences as numbers: the vocabulary, its counts, and the text in blocks."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
-from softlookup.checks import require, require_int, require_tokens
+from softlookup.checks import Size, checked, require
 from softlookup.words.text import Vocabulary
 
 BLOCK = 50_000
 """Words whose pairs are made, mixed and held at one time."""
 
 
+@checked
 def number_sentences(
-    sentences: list[list[str]], min_count: int
-) -> tuple[Vocabulary, Tensor, list[tuple[Tensor, Tensor]]]:
-    """The vocabulary, its counts, and the text in blocks: each word's id and its sentence's."""
-    require_tokens(sentences=sentences)
-    require_tokens(**{f"sentences[{i}]": sentence for i, sentence in enumerate(sentences)})
-    require_int(1, min_count=min_count)
+    sentences: Sequence[Sequence[str]], min_count: Size
+) -> tuple[Vocabulary, Int[Tensor, "vocab"], list[tuple[Int[Tensor, "_"], Int[Tensor, "_"]]]]:
+    """The vocabulary, its counts, and the text in blocks: each word's id and its sentence's.
+
+    Args:
+        sentences: The words of each sentence.
+        min_count: Words that occur less often are taken out first.
+
+    Returns:
+        The vocabulary, by falling count; how often each word occurs; and blocks of whole sentences,
+        each a row of ids and a row of sentence numbers.
+
+    Raises:
+        ValueError: No sentence has two words that are kept.
+
+    Chapter: word2vec#training.
+
+    Example:
+        >>> vocabulary, counts, _ = number_sentences([["a", "b", "a"], ["c"]], 1)
+        >>> vocabulary.tokens, counts
+        (['a', 'b', 'c'], tensor([2, 1, 1]))
+    """
     counter = Counter(token for sentence in sentences for token in sentence)
     words = [word for word, count in counter.items() if count >= min_count]
     words.sort(key=lambda word: (-counter[word], word))

@@ -1,52 +1,25 @@
 """Skip-gram: what a pair of neighbours costs, with the full softmax and with negative sampling."""
 
+from typing import Annotated
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from softlookup.checks import require
+from softlookup.checks import Ids, checked
 from softlookup.ops import cross_entropy, softmax
-from softlookup.words.word2vec.input_checks import require_ids, require_pairs, require_tables
+from softlookup.words.word2vec.two_tables import Vectors
+
+WordIds = Annotated[Int[Tensor, "pairs"], Ids("vocab")]
+NoiseIds = Annotated[Int[Tensor, "pairs negatives"], Ids("vocab")]
 
 
-def skip_gram_probabilities(
-    U: Float[Tensor, "vocab d_model"],
-    U_context: Float[Tensor, "vocab d_model"],
-    centres: Int[Tensor, "pairs"],
-) -> Float[Tensor, "pairs vocab"]:
-    r"""What stands near a word: $p(x \mid w) = \mathrm{softmax}_x(u(w) \cdot v(x))$.
-
-    Args:
-        U: The word vectors $u$, one row a word.
-        U_context: The context vectors $v$, one row a word.
-        centres: The words $w$.
-
-    Returns:
-        One distribution over the vocabulary for each centre.
-
-    Raises:
-        ValueError: The tables do not fit each other or are not finite, or an id is no word.
-
-    Source: Mikolov et al. 2013, "Distributed representations", equation 2; lecture 000, "Skip Gram
-    Continued". Chapter: word2vec#skip-gram.
-
-    Example:
-        >>> U, U_context = torch.tensor([[1.0], [0.0]]), torch.tensor([[0.0], [1.0986]])
-        >>> skip_gram_probabilities(U, U_context, torch.tensor([0, 1]))
-        tensor([[0.2500, 0.7500],
-                [0.5000, 0.5000]])
-    """
-    require_tables(U, U_context)
-    require(centres.ndim == 1, "centres must be one row of word ids", centres=centres)
-    require_ids(len(U), centres=centres)
-    return softmax(U[centres] @ U_context.mT)
-
-
+@checked(not_empty="vocab d_model pairs")
 def skip_gram_loss(
-    U: Float[Tensor, "vocab d_model"],
-    U_context: Float[Tensor, "vocab d_model"],
-    centres: Int[Tensor, "pairs"],
-    contexts: Int[Tensor, "pairs"],
+    U: Vectors,
+    U_context: Vectors,
+    centres: WordIds,
+    contexts: WordIds,
 ) -> Float[Tensor, ""]:
     r"""The mean over all pairs of $-\log p(x \mid w)$, with the softmax over the whole vocabulary.
 
@@ -71,16 +44,15 @@ def skip_gram_loss(
         >>> skip_gram_loss(U, U_context, torch.tensor([0]), torch.tensor([1]))  # -log 0.75
         tensor(0.2877)
     """
-    require_tables(U, U_context)
-    require_pairs(len(U), centres, contexts)
     return cross_entropy(U[centres] @ U_context.mT, contexts)
 
 
+@checked(not_empty="vocab d_model pairs")
 def skip_gram_gradient(
-    U: Float[Tensor, "vocab d_model"],
-    U_context: Float[Tensor, "vocab d_model"],
-    centres: Int[Tensor, "pairs"],
-    contexts: Int[Tensor, "pairs"],
+    U: Vectors,
+    U_context: Vectors,
+    centres: WordIds,
+    contexts: WordIds,
 ) -> tuple[Float[Tensor, "vocab d_model"], Float[Tensor, "vocab d_model"]]:
     r"""Slope of ``skip_gram_loss`` at both tables, derived by hand.
 
@@ -110,8 +82,6 @@ def skip_gram_gradient(
         >>> by_U.flatten(), by_U_context.flatten()
         (tensor([0.7311, 0.0000]), tensor([-0.7311,  0.7311]))
     """
-    require_tables(U, U_context)
-    require_pairs(len(U), centres, contexts)
     error = softmax(U[centres] @ U_context.mT)
     error[torch.arange(len(centres)), contexts] -= 1
     error /= len(centres)
@@ -119,12 +89,13 @@ def skip_gram_gradient(
     return by_U, error.mT @ U[centres]
 
 
+@checked(not_empty="vocab d_model pairs negatives")
 def negative_sampling_loss(
-    U: Float[Tensor, "vocab d_model"],
-    U_context: Float[Tensor, "vocab d_model"],
-    centres: Int[Tensor, "pairs"],
-    contexts: Int[Tensor, "pairs"],
-    negatives: Int[Tensor, "pairs negatives"],
+    U: Vectors,
+    U_context: Vectors,
+    centres: WordIds,
+    contexts: WordIds,
+    negatives: NoiseIds,
 ) -> Float[Tensor, ""]:
     r"""Tell the true context from noise, a yes-or-no question for each word.
 
@@ -156,17 +127,17 @@ def negative_sampling_loss(
         >>> negative_sampling_loss(U, U_context, *pair, negatives)  # 3 log 2: one is left out
         tensor(2.0794)
     """
-    _require_negatives(U, U_context, centres, contexts, negatives)
     words = torch.cat((contexts[:, None], negatives), dim=1)
     return pair_surprise(_scores(U, U_context, centres, words), words).mean()
 
 
+@checked(not_empty="vocab d_model pairs negatives")
 def negative_sampling_gradient(
-    U: Float[Tensor, "vocab d_model"],
-    U_context: Float[Tensor, "vocab d_model"],
-    centres: Int[Tensor, "pairs"],
-    contexts: Int[Tensor, "pairs"],
-    negatives: Int[Tensor, "pairs negatives"],
+    U: Vectors,
+    U_context: Vectors,
+    centres: WordIds,
+    contexts: WordIds,
+    negatives: NoiseIds,
 ) -> tuple[Float[Tensor, "vocab d_model"], Float[Tensor, "vocab d_model"]]:
     r"""Slope of ``negative_sampling_loss`` at both tables: each pair touches $2 + K$ rows.
 
@@ -195,7 +166,6 @@ def negative_sampling_gradient(
         >>> negative_sampling_gradient(U, U_context, *pair, negatives)[1].flatten()
         tensor([ 1.0000, -0.5000])
     """
-    _require_negatives(U, U_context, centres, contexts, negatives)
     words = torch.cat((contexts[:, None], negatives), dim=1)
     error = prediction_errors(_scores(U, U_context, centres, words), words) / len(centres)
     by_centre = (error.unsqueeze(2) * U_context[words]).sum(dim=1)
@@ -209,28 +179,58 @@ def _scores(U: Tensor, U_context: Tensor, centres: Tensor, words: Tensor) -> Ten
     return (U[centres].unsqueeze(1) * U_context[words]).sum(dim=2)
 
 
-def pair_surprise(scores: Tensor, words: Tensor) -> Tensor:
-    """What each pair costs; log(1 + e^s) is -log sigma(-s), written so that nothing overflows."""
+@checked(not_empty="words")
+def pair_surprise(
+    scores: Float[Tensor, "pairs words"], words: Int[Tensor, "pairs words"]
+) -> Float[Tensor, "pairs"]:
+    """What each pair costs; log(1 + e^s) is -log sigma(-s), written so that nothing overflows.
+
+    Args:
+        scores: The dot product of a pair's centre with each of its words.
+        words: The true context first, then the noise words.
+
+    Returns:
+        One number a pair, at least 0; their mean is ``negative_sampling_loss``.
+
+    Raises:
+        ValueError: The shapes do not fit, or there is no word.
+
+    Source: Mikolov et al. 2013, "Distributed representations", equation 4.
+    Chapter: word2vec#negative-sampling.
+
+    Example:
+        >>> pair_surprise(torch.zeros(1, 2), torch.tensor([[3, 7]]))  # 2 log 2
+        tensor([1.3863])
+    """
     true, noise = scores[:, :1], scores[:, 1:]
     is_true = words[:, 1:] == words[:, :1]
     noise_cost = torch.logaddexp(noise, torch.zeros_like(noise)).masked_fill(is_true, 0)
     return noise_cost.sum(dim=1) + torch.logaddexp(-true, torch.zeros_like(true)).squeeze(1)
 
 
-def prediction_errors(scores: Tensor, words: Tensor) -> Tensor:
-    """Probability less truth; the first word of each row is the true one."""
+@checked(not_empty="words")
+def prediction_errors(
+    scores: Float[Tensor, "pairs words"], words: Int[Tensor, "pairs words"]
+) -> Float[Tensor, "pairs words"]:
+    """Probability less truth; the first word of each row is the true one.
+
+    Args:
+        scores: The dot product of a pair's centre with each of its words.
+        words: The true context first, then the noise words.
+
+    Returns:
+        The slope of ``pair_surprise`` at each score; 0 for noise that is the true context.
+
+    Raises:
+        ValueError: The shapes do not fit, or there is no word.
+
+    Source: Goldberg and Levy 2014. Chapter: word2vec#negative-sampling.
+
+    Example:
+        >>> prediction_errors(torch.zeros(1, 3), torch.tensor([[3, 7, 3]]))
+        tensor([[-0.5000,  0.5000,  0.0000]])
+    """
     errors = torch.sigmoid(scores)  # twice as fast as ours, whose gradient nobody needs here
     errors[:, 0] -= 1
     errors[:, 1:].masked_fill_(words[:, 1:] == words[:, :1], 0)
     return errors
-
-
-def _require_negatives(
-    U: Tensor, U_context: Tensor, centres: Tensor, contexts: Tensor, negatives: Tensor
-) -> None:
-    require_tables(U, U_context)
-    require_pairs(len(U), centres, contexts)
-    fits = negatives.ndim == 2 and len(negatives) == len(centres) and negatives.shape[1] > 0
-    rule = "negatives must hold at least one word for each pair"
-    require(fits, rule, negatives=negatives, centres=centres)
-    require_ids(len(U), negatives=negatives)

@@ -1,35 +1,36 @@
 """Skip-gram with negative sampling, trained on batches of pairs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from softlookup.checks import require, require_int
+from softlookup.checks import NotNegative, Positive, Size, checked, require
 from softlookup.words.word2vec.neighbours import keep_probability, noise_distribution, pairs_within
 from softlookup.words.word2vec.numbering import number_sentences
 from softlookup.words.word2vec.skip_gram import pair_surprise, prediction_errors
-from softlookup.words.word2vec.two_tables import AfterEpoch, Word2Vec, end_epoch, require_rates
+from softlookup.words.word2vec.two_tables import AfterEpoch, Word2Vec, end_epoch
 
 MOST_STEPS = 16
 """What the steps of one word in one batch may be worth together."""
 
 
+@checked
 def train_word2vec(
-    sentences: list[list[str]],
+    sentences: Sequence[Sequence[str]],
     *,
-    d_model: int,
-    window: int = 5,
-    n_negatives: int = 5,
-    epochs: int = 5,
-    learning_rate: int | float = 0.025,
-    last_learning_rate: int | float = 0.0001,
-    min_count: int = 1,
-    power: int | float = 0.75,
-    subsample: int | float | None = None,
+    d_model: Size,
+    window: Size = 5,
+    n_negatives: Size = 5,
+    epochs: Size = 5,
+    learning_rate: Positive = 0.025,
+    last_learning_rate: NotNegative = 0.0001,
+    min_count: Size = 1,
+    power: NotNegative = 0.75,
+    subsample: Positive | None = None,
     shrink_window: bool = False,
-    batch_size: int = 512,
+    batch_size: Size = 512,
     generator: torch.Generator,
     after_epoch: AfterEpoch | None = None,
 ) -> Word2Vec:
@@ -76,8 +77,9 @@ def train_word2vec(
         >>> model.vocabulary.tokens, model.centre.weight.shape
         (['a', 'b', 'c', 'd'], torch.Size([4, 2]))
     """
-    require_int(1, window=window, n_negatives=n_negatives, epochs=epochs, batch_size=batch_size)
-    require_rates(learning_rate, last_learning_rate)
+    rule = "last_learning_rate must be at most learning_rate"
+    rates = {"learning_rate": learning_rate, "last_learning_rate": last_learning_rate}
+    require(last_learning_rate <= learning_rate, rule, **rates)
     vocabulary, counts, blocks = number_sentences(sentences, min_count)
     keep = None if subsample is None else keep_probability(counts, subsample)
     noise = noise_distribution(counts, power)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_int
+from softlookup.checks import Size, checked, require
 from softlookup.files import replace_file
 from softlookup.words.text import Vocabulary
 from softlookup.words.word2vec.two_tables import Word2Vec
@@ -20,6 +20,7 @@ VERSION = "1"
 TABLES = ("centre", "context")
 
 
+@checked
 def save_word2vec(model: Word2Vec, path: str | os.PathLike) -> None:
     """Write a model to a safetensors file: both tables, and the vocabulary in its metadata.
 
@@ -52,6 +53,7 @@ def save_word2vec(model: Word2Vec, path: str | os.PathLike) -> None:
     replace_file(path, save(tables, metadata))
 
 
+@checked
 def load_word2vec(path: str | os.PathLike) -> Word2Vec:
     """Read a model that ``save_word2vec`` wrote, bit for bit; nothing is unpickled or executed.
 
@@ -68,6 +70,12 @@ def load_word2vec(path: str | os.PathLike) -> Word2Vec:
     Chapter: word2vec#saving.
 
     Example:
+        >>> from tempfile import mkdtemp
+        >>> path = Path(mkdtemp()) / "small.safetensors"
+        >>> vocabulary = Vocabulary(["a", "b"], unknown=None)
+        >>> save_word2vec(Word2Vec(vocabulary, 3, generator=torch.Generator()), path)
+        >>> load_word2vec(path).vocabulary.tokens
+        ['a', 'b']
         >>> load_word2vec("nowhere.safetensors")
         Traceback (most recent call last):
         ValueError: there must be a file of word vectors; got path='nowhere.safetensors'
@@ -92,8 +100,9 @@ def load_word2vec(path: str | os.PathLike) -> Word2Vec:
     return model
 
 
+@checked
 def load_word2vec_text(
-    path: str | os.PathLike, *, limit: int | None = None
+    path: str | os.PathLike, *, limit: Size | None = None
 ) -> tuple[Vocabulary, Float[Tensor, "vocab d_model"]]:
     """Read vectors in the text format of word2vec, which most programs and archives can write.
 
@@ -125,8 +134,6 @@ def load_word2vec_text(
     """
     path = Path(path)
     require(path.is_file(), "there must be a file of word vectors", path=str(path))
-    if limit is not None:
-        require_int(1, limit=limit)
     try:
         with path.open(encoding="utf-8", newline="\n") as file:
             n_words, d_model = _header(file.readline())

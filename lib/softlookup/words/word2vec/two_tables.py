@@ -1,14 +1,20 @@
 """What training makes: a vocabulary and two vectors for each of its words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Annotated
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from softlookup.checks import require, require_int
+from softlookup.checks import Count, Finite, Size, checked, require
 from softlookup.words.text import Vocabulary
 
+Vectors = Annotated[Float[Tensor, "vocab d_model"], Finite]
+"""A table of finite numbers: one row a word."""
 
+
+@checked
 class Word2Vec(nn.Module):
     """A vocabulary and two vectors for each of its words.
 
@@ -34,9 +40,10 @@ class Word2Vec(nn.Module):
         (torch.Size([2, 3]), 0.0)
     """
 
-    def __init__(self, vocabulary: Vocabulary, d_model: int, *, generator: torch.Generator) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, d_model: Size, *, generator: torch.Generator
+    ) -> None:
         super().__init__()
-        require_int(1, d_model=d_model)
         require(len(vocabulary) > 0, "vocabulary must hold at least one word", size=0)
         self.vocabulary = vocabulary
         shape = len(vocabulary), d_model
@@ -48,18 +55,34 @@ class Word2Vec(nn.Module):
 AfterEpoch = Callable[[int, float, Word2Vec], None]
 
 
+@checked
 def end_epoch(
-    epoch: int, losses: list[Tensor], model: Word2Vec, after_epoch: AfterEpoch | None
+    epoch: Count,
+    losses: Sequence[Float[Tensor, "_"]],
+    model: Word2Vec,
+    after_epoch: AfterEpoch | None,
 ) -> None:
-    """Refuse vectors that are no numbers; tell the caller how the epoch went."""
+    """Refuse vectors that are no numbers; tell the caller how the epoch went.
+
+    Args:
+        epoch: Its number, from 0.
+        losses: The loss of each example, batch by batch; not read where nobody is told.
+        model: The model as it now is.
+        after_epoch: As in ``train_word2vec``.
+
+    Raises:
+        ValueError: A vector is not finite, or there is no loss to tell.
+
+    Chapter: word2vec#training.
+
+    Example:
+        >>> vocabulary = Vocabulary(["king", "queen"], unknown=None)
+        >>> model = Word2Vec(vocabulary, 3, generator=torch.Generator().manual_seed(0))
+        >>> end_epoch(0, [torch.tensor([1.0, 3.0])], model, lambda *told: print(*told[:2]))
+        1 2.0
+    """
     finite = all(bool(torch.isfinite(table).all()) for table in model.parameters())
     require(finite, "the vectors must stay finite: lower learning_rate", epoch=epoch + 1)
     if after_epoch is not None:
+        require(len(losses) > 0, "losses must hold at least one batch", losses=losses)
         after_epoch(epoch + 1, torch.cat(losses).mean().item(), model)
-
-
-def require_rates(first: int | float, last: int | float) -> None:
-    """Refuse a learning rate that is not positive, or that rises."""
-    rule = "learning_rate must be positive and finite, and last_learning_rate from 0 to it"
-    in_order = 0 < first < float("inf") and 0 <= last <= first
-    require(in_order, rule, learning_rate=first, last_learning_rate=last)
