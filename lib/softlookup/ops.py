@@ -287,7 +287,7 @@ def _require_distributions(weights: Tensor) -> None:
 
 
 @checked
-def in_float64(x: Real[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+def in_float64(x: Real[Tensor, "*shape"]) -> Tensor:
     """The numbers in float64, on their own device if it has that, otherwise on the CPU.
 
     Args:

@@ -262,7 +262,7 @@ CALLS = {
     "attention_mask": lambda on: attention.attention_weights(on(X), on(X), on(MASK)),
     "Attention": lambda on: on(made(attention.Attention, 8, 4, 6))(on(X), mask=on(MASK)),
     "heads": lambda on: on(made(multi_head.MultiHeadAttention, 8, 2))(on(X), on(Y)),
-    "heads_step_by_step": lambda on: on(made(multi_head.MultiHeadAttention, 8, 2, fused=False))(
+    "heads_step_by_step": lambda on: on(made(attention.GroupedQueryAttention, 8, 2, fused=False))(
         on(X), mask=on(MASK)
     ),
     "gated": gated,
@@ -296,8 +296,8 @@ CALLS = {
     "nadaraya_watson": lambda on: attention.nadaraya_watson(
         on(X[0]), on(Y[0]), on(Y[0]), attention.gaussian_scores
     ),
-    "gaussian_process": lambda on: attention.gaussian_process_mean(
-        on(X[0]), on(Y[0]), on(Y[0, :, :1]), attention.gaussian_scores, noise=0.1
+    "gaussian_process": lambda on: attention.gaussian_process_weights(
+        on(X[0]), on(Y[0]), attention.gaussian_scores, noise=0.1
     ),
     "bptt": lambda on: bptt(
         *map(on, (X[0], IDS[0], X[0, 0, :4], drawn(4, 8), drawn(4, 4), drawn(4), drawn(11, 4)))

@@ -32,9 +32,10 @@ def captured_variance(matrix: Float[Tensor, "*batch m n"]) -> Float[Tensor, "*ba
     """
     scale = matrix.detach().abs().amax(dim=(-2, -1), keepdim=True)
     require(bool((scale > 0).all()), "a matrix of zeros has no directions", matrix=matrix)
-    energy = torch.linalg.svdvals(matrix / scale).square()  # the square of 1e200 is infinite
+    precise = (matrix / scale).to(torch.promote_types(matrix.dtype, torch.float32))
+    energy = torch.linalg.svdvals(precise).square()  # the square of 1e200 is infinite
     sums = energy.cumsum(dim=-1)
-    return sums / sums[..., -1:]
+    return (sums / sums[..., -1:]).to(matrix.dtype)
 
 
 @checked

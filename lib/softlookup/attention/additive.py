@@ -61,8 +61,10 @@ class ScoredAttention(SoftLookup):
     Source: Luong et al. 2015, section 3.1. Chapter: seq2seq#additive-attention.
 
     Example:
-        >>> issubclass(AdditiveAttention, ScoredAttention)
-        True
+        >>> ScoredAttention(3, 5).d_context
+        5
+        >>> AdditiveAttention(3, 5, 7)(torch.zeros(2, 3), torch.zeros(4, 5)).shape
+        torch.Size([2, 5])
     """
 
     def __init__(self, d_query: Size, d_context: Size) -> None:

@@ -125,7 +125,7 @@ def next_token_log_probabilities(
     *,
     stride: Size = 1,
     batch_size: Size = 64,
-) -> Float[Tensor, "m"]:
+) -> Tensor:
     r"""GPT-1's objective, term by term: $\log p(w_i \mid w_{i-k}, \dots, w_{i-1})$.
 
     Their sum is the log-likelihood of the text, given its first token. Each window of ``window``
@@ -142,7 +142,8 @@ def next_token_log_probabilities(
         batch_size: How many windows go through the model at once.
 
     Returns:
-        One logarithm, at most 0, for each token but the first, in float64.
+        One logarithm, at most 0, for each token but the first, in float64; on the CPU where the
+        model's device has none.
 
     Raises:
         ValueError: ``ids`` is not one text of at least two tokens, a number is no integer of at

@@ -234,8 +234,10 @@ def translation_loss(
     n_source, n_target = vocab_sizes(model)
     require_ids(n_source, pairs=read[0])
     require_ids(n_target, pairs=before, eos=after)
-    before, after = before.to(device), after.to(device)
-    return sequence_loss(model(read[0].to(device), read[1], before, lengths), after, lengths)
+    read, (before, after, lengths) = (
+        [part.to(device) for part in parts] for parts in (read, (before, after, lengths))
+    )
+    return sequence_loss(model(*read, before, lengths), after, lengths)
 
 
 def _vocabularies(

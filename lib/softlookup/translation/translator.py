@@ -112,9 +112,10 @@ class Translator:
         return [weights[: len(target), : len(source)] for weights, source, target in pairs]
 
     def _batch(self, ids: list[list[int]]) -> tuple[Tensor, Tensor]:
-        """Filled up to one length, where the model is, and how long each is."""
+        """Filled up to one length, and how long each is; both where the model is."""
+        device = next(self.model.parameters()).device
         filled, lengths = pad_batch(ids)
-        return filled.to(next(self.model.parameters()).device), lengths
+        return filled.to(device), lengths.to(device)
 
     def _ids(self, vocabulary: Vocabulary, **texts: Sequence[Tokens]) -> list[list[int]]:
         require_sentences(**texts)

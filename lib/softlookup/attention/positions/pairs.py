@@ -101,7 +101,7 @@ def pairing_permutation(d_model: Width) -> Int[Tensor, "d_model"]:
 @checked
 def angles_at(
     positions: Annotated[Int[Tensor, "*batch"], Range(0)], d_model: Width, *, base: Base = 10000.0
-) -> Float[Tensor, "*batch pairs"]:
+) -> Tensor:
     r"""How far each pair of each position is turned: $\omega_i t$, in float64.
 
     Args:
@@ -110,7 +110,7 @@ def angles_at(
         base: $b > 1$ in ``frequencies``.
 
     Returns:
-        Angles in radians.
+        Angles in radians (..., pairs), on the CPU where the device has no float64.
 
     Raises:
         ValueError: A position is negative, ``positions`` are no integers, or as ``frequencies``.
