@@ -3,9 +3,10 @@
 import os
 from pathlib import Path
 
-from softlookup.checks import require
+from softlookup.checks import checked, require
 
 
+@checked
 def replace_file(path: str | os.PathLike, content: bytes) -> None:
     """Write a file beside its place, then move it there: a reader finds the old one or the new one.
 

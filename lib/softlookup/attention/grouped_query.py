@@ -230,7 +230,12 @@ class GroupedQueryAttention(MultiHeadAttention):
 
 
 def is_causal(mask: Bool[Tensor, "... n_q n_k"]) -> bool:
-    """Whether a mask is one causal mask for all texts and heads, of as many keys as queries."""
+    """Whether a mask is one causal mask for all texts and heads, of as many keys as queries.
+
+    Example:
+        >>> is_causal(causal_mask(3)), is_causal(~causal_mask(3))
+        (True, False)
+    """
     n = mask.shape[-1]
     return mask.numel() == n * n > 0 and torch.equal(mask.view(n, n), _causal(n, mask.device))
 

@@ -31,6 +31,7 @@ def split_heads(
     Chapter: many_heads#the-heads-axis.
 
     Example:
+        >>> import torch
         >>> split_heads(torch.tensor([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]), 2).tolist()
         [[[1.0, 2.0], [5.0, 6.0]], [[3.0, 4.0], [7.0, 8.0]]]
     """
@@ -56,6 +57,7 @@ def join_heads(heads: Float[Tensor, "*batch heads n d"]) -> Float[Tensor, "*batc
     Chapter: many_heads#the-heads-axis.
 
     Example:
+        >>> import torch
         >>> join_heads(torch.tensor([[[1.0, 2.0], [5.0, 6.0]], [[3.0, 4.0], [7.0, 8.0]]])).tolist()
         [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]
     """
@@ -93,6 +95,7 @@ class MultiHeadAttention(SoftLookup):
     Chapter: many_heads#the-library.
 
     Example:
+        >>> import torch
         >>> layer = MultiHeadAttention(d_model=64, n_heads=8)
         >>> layer(torch.zeros(7, 64)).shape, sum(p.numel() for p in layer.parameters())
         (torch.Size([7, 64]), 16640)
