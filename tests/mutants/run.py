@@ -6,7 +6,7 @@ replaces it, and why somebody might write that. Some of these were seen in publi
 generate.py; those that change nothing stand in equivalent.json, each with its reason.
 
 A bug is tried on the tests that run its line, those first that run little else; a test that fails
-kills it, and so does one that takes far too long. All tests pass without a bug: that is seen first.
+kills it, and so does one that takes far too long. That they pass without a bug is seen first.
 
     run.py                       all
     run.py --shard 1/8           the first eighth of them
@@ -248,9 +248,11 @@ def main() -> None:
     preload()
     with tempfile.TemporaryDirectory() as folder:
         slots = [Slot(Path(folder) / str(k)) for k in range(AT_ONCE)]
-        trial = Trial(mutants, reach(slots))
+        known = reach(slots)
+        trial = Trial(mutants, known)
         trial.run(slots)
-    faults = [f"{mutants[k]}: {why}" for k, why in sorted(trial.lives.items())]
+    faults = [f"{test}: fails without any bug" for test in known.broken]
+    faults += [f"{mutants[k]}: {why}" for k, why in sorted(trial.lives.items())]
     if options.bugs and not options.words and options.shard == "1/1":
         faults += report(table(mutants, trial.killers))
     if faults:

@@ -69,7 +69,9 @@ class Result(NamedTuple):
     status: int
     """What pytest exits with, or minus the signal that stopped the process."""
     test: str
-    """The test that failed, or the last one that was started."""
+    """The test that failed first, or the last one that was started."""
+    failed: frozenset[str]
+    """All tests that failed."""
     output: str
 
 
@@ -130,41 +132,49 @@ class Slot:
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, hard))
         signal.setitimer(signal.ITIMER_REAL, 900)
-        (self.folder / "test").write_text("", encoding="utf-8")
+        for name in ("test", "failed"):
+            (self.folder / name).write_text("", encoding="utf-8")
 
     def result(self, process: int, status: int) -> Result:
         """What a process that ended has left; the processes that it started are stopped."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process, signal.SIGKILL)
-        log = (self.folder / "log").read_text(encoding="utf-8", errors="replace")
-        test = (self.folder / "test").read_text(encoding="utf-8")
-        return Result(os.waitstatus_to_exitcode(status), test, log)
+        test, failed, log = (
+            (self.folder / name).read_text(encoding="utf-8", errors="replace")
+            for name in ("test", "failed", "log")
+        )
+        return Result(os.waitstatus_to_exitcode(status), test, frozenset(failed.split("\n")), log)
 
 
 class Progress:
-    """A plugin of pytest that writes down which test runs, or which has failed."""
+    """A plugin of pytest that writes down which test runs, and which failed."""
 
     def __init__(self, slot: Slot) -> None:
-        self.path, self.failed = slot.folder / "test", False
-
-    def note(self, test: str) -> None:
-        if not self.failed:
-            self.path.write_text(test, encoding="utf-8")
+        self.running, self.failed = slot.folder / "test", slot.folder / "failed"
+        self.any_failed = False
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.note(nodeid)
+        """A test begins."""
+        if not self.any_failed:
+            self.running.write_text(nodeid, encoding="utf-8")
 
-    def pytest_runtest_logreport(self, report) -> None:
-        self._told(report)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A part of a test has ended."""
+        self.told(report)
 
-    def pytest_collectreport(self, report) -> None:
-        self._told(report)
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file has been read."""
+        self.told(report)
 
-    def _told(self, report) -> None:
+    def told(self, report: pytest.CollectReport | pytest.TestReport) -> None:
+        """Keep who failed."""
         if report.failed:
-            self.note(report.nodeid)
-            self.failed = True
+            if not self.any_failed:
+                self.running.write_text(report.nodeid, encoding="utf-8")
+            self.any_failed = True
+            with self.failed.open("a", encoding="utf-8") as file:
+                file.write(f"{report.nodeid}\n")
 
 
 def run_all(tasks: list, start: Callable, done: Callable, slots: list[Slot]) -> None:
