@@ -148,7 +148,7 @@ def facts(tmp_path_factory) -> dict:
     folder = tmp_path_factory.mktemp("watched")
     (folder / "test_watched.py").write_text(WATCHED, encoding="utf-8")
     (folder / "facts").mkdir()
-    paths = os.pathsep.join([str(FOLDER), str(ledger.ROOT / "_ext")])
+    paths = os.pathsep.join(map(str, [FOLDER, ledger.ROOT / "_ext", ledger.ROOT / "lib"]))
     environment = {**os.environ, "PYTHONPATH": paths, "LEDGER_FOLDER": str(folder / "facts")}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "recorder", "-p", "no:cacheprovider"]
     done = subprocess.run([*command, str(folder)], cwd=folder, env=environment, capture_output=True)

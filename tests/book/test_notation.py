@@ -120,8 +120,12 @@ def named(formula: str) -> str:
 
 
 def axis_names(annotation: str) -> set[str]:
-    """The names of the axes in a shape."""
-    return set(re.findall(r"[A-Za-z_]\w*", annotation))
+    """The names of the axes in a shape; `{self.config.d_model}` is the axis `d_model`.
+
+    A name with `_` in front ties nothing to it, and is left out.
+    """
+    lengths = re.sub(r"(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])", "", annotation)
+    return {name for name in re.findall(r"[A-Za-z_]\w*", lengths) if not name.startswith("_")}
 
 
 def shape(node: ast.AST) -> str:

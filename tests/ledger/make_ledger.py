@@ -30,7 +30,8 @@ LEFT_OUT = [  # what looks at the book and the site as a whole; and a watched te
 def watched_tests(arguments: list[str]) -> dict[str, dict]:
     """Run pytest with the recorder; what each test function called and compared."""
     with tempfile.TemporaryDirectory() as folder:
-        paths = os.pathsep.join([str(ROOT / "_ext"), str(Path(__file__).parent)])
+        folders = [ROOT / "lib", ROOT / "_ext", Path(__file__).parent]
+        paths = os.pathsep.join(map(str, folders))
         environment = {**os.environ, "LEDGER_FOLDER": folder, "PYTHONPATH": paths}
         command = [sys.executable, "-m", "pytest", "-q", "-p", "recorder", *LEFT_OUT, *arguments]
         if subprocess.run(command, cwd=ROOT, env=environment).returncode:

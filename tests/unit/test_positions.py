@@ -416,6 +416,10 @@ def test_a_base_of_one_slows_nothing_down():
             lambda: split_pairs(torch.zeros(2, 3), True),
             r"rows must have an even number of columns; got rows=\(2, 3\)",
         ),
+        (
+            lambda: Rotary(4)(torch.zeros(3, 6)),
+            r"shape \(\.\.\., n, d_k\) with d_k = 4; got rows=\(3, 6\)",
+        ),
     ],
 )
 def test_refused(call, message):

@@ -35,6 +35,8 @@ class Reading(TypedDict, total=False):
             the leading axes of ``x``; 0, 1, 2, ... if left out.
         cache: Keys and values of tokens read before. Those of the context are put behind them, in
             this very cache, and all are read: then n_k counts all of them.
+
+    Chapter: modern_attention#the-size-of-the-cache.
     """
 
     rotary: Callable[..., Tensor] | None
@@ -71,7 +73,7 @@ class GroupedQueryAttention(MultiHeadAttention):
         ValueError: As in ``MultiHeadAttention``, or ``n_kv_heads`` does not divide ``n_heads``.
 
     Source: Ainslie et al. 2023; one shared head: Shazeer 2019; normalised queries and keys: Henry
-    et al. 2020. Chapter: modern_attention#fewer-keys-and-values.
+    et al. 2020. Chapter: modern_attention#the-size-of-the-cache.
 
     Example:
         >>> layer = GroupedQueryAttention(d_model=64, n_heads=8, n_kv_heads=2)
