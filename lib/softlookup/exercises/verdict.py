@@ -136,7 +136,7 @@ def exercise(*todos: str) -> Callable[[Callable[..., str]], Callable[..., Verdic
         ...     if number.value % 2:
         ...         raise Wrong("Half of it is no whole number.")
         ...     return "Two halves."
-        >>> check_even(...), check_even(3), check_even(4)
+        >>> check_even(...), check_even(3), check_even(4)  # doctest: +NORMALIZE_WHITESPACE
         (Not yet. Nothing to check so far: give a number.,
          Not yet. Half of it is no whole number.,
          Right. Two halves.)

@@ -34,7 +34,7 @@ class LanguageModel:
 
     Example:
         >>> LanguageModel(["yes", "no"], unknown=True).words
-        ['yes', 'no', '<unk>', '</s>']
+        ['<unk>', 'yes', 'no', '</s>']
         >>> class Uniform(LanguageModel):
         ...     def next_word_ids(self, ids):
         ...         return torch.ones(len(self.words)) / len(self.words)
