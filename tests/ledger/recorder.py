@@ -147,7 +147,7 @@ def _by_a_test(frame) -> bool:
     """Whether of test files and library, a test file is the nearest that led to this call."""
     while frame := frame.f_back:
         file = frame.f_code.co_filename
-        if file == DOOR and frame.f_code.co_name == "call":  # it stands between the caller and what it calls
+        if file == DOOR and frame.f_code.co_name == "call":  # between caller and called
             continue
         if file.startswith(LIBRARY):
             return False
