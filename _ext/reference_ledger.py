@@ -43,9 +43,10 @@ WIDE = ("refusals", "data", "drawing", "browser", "answers")
 """Kinds of comparison in which the tests of a whole hold its parts as well."""
 
 
-HELPERS = ("data.prose.tenth_out", "exercises.byte_pairs.encode_by_rank",
-           "exercises.byte_pairs.encode_cases", "masks.padding_of", "ops.in_float64")  # fmt: skip
-"""What modules share outside of the packages that teach, and no reader calls."""
+HELPERS = ("attention.grouped_query.Reading", "data.prose.tenth_out",
+           "exercises.byte_pairs.encode_by_rank", "exercises.byte_pairs.encode_cases",
+           "masks.padding_of", "ops.in_float64")  # fmt: skip
+"""What modules share and no reader calls; and a type that does nothing by itself."""
 
 
 def folders(peer: str) -> tuple[str, ...]:

@@ -160,8 +160,8 @@ def facts(tmp_path_factory) -> dict:
 
 def test_names_are_told_apart_by_who_calls_them(facts):
     assert facts["cases"]["direct"] == ["attention.dot_product.attention"]
-    assert "attention.dot_product.attention_weights" in facts["cases"]["reached"]
-    assert "attention.dot_product.attention_weights" not in facts["cases"]["direct"]
+    assert "attention.lookup.lookup_weights" in facts["cases"]["reached"]
+    assert "attention.lookup.lookup_weights" not in facts["cases"]["direct"]
     assert facts["slopes"]["direct"] == ["ops.softmax"]
     assert facts["absolute"]["direct"] == facts["absolute"]["reached"] == []
 

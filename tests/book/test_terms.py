@@ -60,7 +60,7 @@ OTHERWISE = {
         "and all cosine",
         "sum of cosine",
         "beside its cosine",
-        "The cosine, LayerNorm",
+        "may give. The cosine",
     ],
     "decoder": ["the decoder can only"],
     "document": ["document that runs", "here a document ends"],
