@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 from softlookup.checks import Count, Size, checked, require
@@ -14,7 +14,7 @@ from softlookup.checks import Count, Size, checked, require
 @contextmanager
 @checked
 def head_gates(
-    layer: nn.Module, gates: Float[Tensor, "heads"] | Sequence[float | int]
+    layer: nn.Module, gates: Real[Tensor, "heads"] | Sequence[float | int]
 ) -> Iterator[nn.Module]:
     r"""Multiply what each head of a layer read by a gate: 0 mutes it, 1 leaves it as it is.
 
