@@ -75,8 +75,8 @@ def patching_effects(
             (..., heads, n, d), -2 are the tokens; -3 are the heads.
 
     Returns:
-        For each probe (a row) and slice, on the CPU: 0 where nothing came back and 1 where all did. Other numbers are
-        possible, below 0 and above 1.
+        For each probe (a row) and slice, on the CPU: 0 where nothing came back and 1 where all
+        did. Other numbers are possible, below 0 and above 1.
 
     Raises:
         ValueError: The inputs differ in shape, the two scores are equal, a name fits no probe or
