@@ -45,6 +45,25 @@ EXAMPLE = "<example>"
 SHOWN = 12
 SECONDS = 5.0
 GIGABYTES = 3
+NOT_YET = {
+    "softlookup.training.checkpoints.load_checkpoint": "not yet annotated",
+    "softlookup.training.checkpoints.save_checkpoint": "not yet annotated",
+    "softlookup.training.distributed.bytes_sent": "not yet annotated",
+    "softlookup.training.distributed.distribute": "not yet annotated",
+    "softlookup.training.distributed.join": "not yet annotated",
+    "softlookup.training.distributed.resume": "not yet annotated",
+    "softlookup.training.distributed.share_of": "not yet annotated",
+    "softlookup.training.gradients.accumulate": "not yet annotated",
+    "softlookup.training.loop.train_model": "not yet annotated",
+    "softlookup.training.optimizer_states.describe": "not yet annotated",
+    "softlookup.training.optimizer_states.restored_state": "not yet annotated",
+    "softlookup.training.optimizer_states.tensors_of": "not yet annotated",
+    "softlookup.training.recipe.recipe_optimizers": "not yet annotated",
+    "softlookup.training.recipe.recipe_rate": "not yet annotated",
+    "softlookup.training.shards.cut_like": "not yet annotated",
+    "softlookup.training.shards.whole_tensor": "not yet annotated",
+}
+"""What does not yet refuse everything in words, and why; what does must not stand here."""
 
 
 # what is tested
@@ -461,6 +480,9 @@ ALL = targets() if __name__ != "__main__" else []
 @pytest.mark.parametrize("target", ALL, ids=[target.name for target in ALL])
 def test_every_argument_refuses_bad_input_in_words(target):
     wrong, n_calls = failures(target)
+    if target.name in NOT_YET:
+        assert wrong, f"{target.name} refuses everything in words: take it from NOT_YET"
+        return
     assert not wrong, report(target, wrong, n_calls)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
-from jaxtyping import Float, Real
+from jaxtyping import Real
 from torch import Tensor, nn
 
 from softlookup.analysis.probes import capture, hooked, probes_of
@@ -57,7 +57,7 @@ def patching_effects(
     probes: Sequence[str],
     *,
     axis: int = -2,
-) -> Float[Tensor, "probes places"]:
+) -> Tensor:
     r"""Where is what the model needs? Give it back at one place of a spoilt run, and see.
 
     The model reads a clean input and a corrupted one. Then it reads the corrupted one again, and
@@ -75,8 +75,8 @@ def patching_effects(
             (..., heads, n, d), -2 are the tokens; -3 are the heads.
 
     Returns:
-        For each probe and slice, 0 where nothing came back and 1 where all did. Other numbers are
-        possible, below 0 and above 1.
+        For each probe (a row) and slice, on the CPU: 0 where nothing came back and 1 where all
+        did. Other numbers are possible, below 0 and above 1.
 
     Raises:
         ValueError: The inputs differ in shape, the two scores are equal, a name fits no probe or
