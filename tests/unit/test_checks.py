@@ -8,6 +8,7 @@ import torch
 from softlookup.checks import (
     require,
     require_choice,
+    require_distinct,
     require_dtype,
     require_float,
     require_ids,
@@ -17,6 +18,8 @@ from softlookup.checks import (
     require_pair_mask,
     require_rows,
     require_same_dtype,
+    require_text,
+    require_tokens,
 )
 
 
@@ -168,3 +171,16 @@ def test_require_known_ids_shows_the_first_five():
 def test_require_ids_refuses_what_is_no_integer(dtype):
     with pytest.raises(ValueError, match=rf"^y must be integers; got dtype={dtype}$"):
         require_ids(5, y=torch.zeros(1, dtype=dtype))
+
+
+@pytest.mark.bad_input
+def test_texts_tokens_and_words_are_told():
+    require_text(text="yes")
+    require_tokens(tokens=["not", "yet"])
+    require_distinct(vocabulary=["not", "yet"])
+    with pytest.raises(ValueError, match="text must be a string; got text=None"):
+        require_text(text=None)
+    with pytest.raises(ValueError, match="a list of tokens, not one string; got tokens='not yet'"):
+        require_tokens(tokens="not yet")
+    with pytest.raises(ValueError, match=r"must be distinct; got repeated=\['not'\]"):
+        require_distinct(vocabulary=["not", "yet", "not"])

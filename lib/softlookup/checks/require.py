@@ -265,46 +265,6 @@ def require_text(**values: object) -> None:
         require(isinstance(value, str), f"{name} must be a string", **{name: value})
 
 
-def require_points(**points: Tensor) -> None:
-    """Raise a ``ValueError`` unless each of ``points`` is a matrix of finite numbers, not empty.
-
-    Args:
-        points: What should hold one point a row, by name.
-
-    Raises:
-        ValueError: One of them holds integers, is no matrix, is empty, or holds NaN or infinity.
-
-    Example:
-        >>> require_points(x=torch.zeros(3))
-        Traceback (most recent call last):
-        ValueError: x must be a matrix with one point a row; got x=(3,)
-    """
-    for name, x in points.items():
-        require_float(**{name: x})
-        is_matrix = x.ndim == 2 and x.numel() > 0
-        require(is_matrix, f"{name} must be a matrix with one point a row", **{name: x})
-        require(bool(x.isfinite().all()), f"{name} must hold finite numbers", **{name: x})
-
-
-def require_counts(**values: Tensor) -> None:
-    """Raise a ``ValueError`` unless each of ``values`` holds finite numbers of at least 0.
-
-    Args:
-        values: What should be counts, or sums of counts, by name.
-
-    Raises:
-        ValueError: One of them holds a negative number, NaN or infinity.
-
-    Example:
-        >>> require_counts(counts=torch.tensor([1.0, -2.0]))
-        Traceback (most recent call last):
-        ValueError: counts must be finite and not negative; got wrong=[-2.0]
-    """
-    for name, counts in values.items():
-        wrong = counts[~(torch.isfinite(counts) & (counts >= 0))].tolist()
-        require(not wrong, f"{name} must be finite and not negative", wrong=wrong[:5])
-
-
 def require_tokens(**values: object) -> None:
     """Raise a ``ValueError`` if a list of tokens is in truth one string, an easy slip.
 
