@@ -128,9 +128,8 @@ def main() -> None:
     facts, known = watched_tests(arguments), ledger.read() if arguments else {}
     rows = {}
     for name, peers in ledger.entries().items():
-        old = known.get(name, [])
-        sound = [found["peer"] for found in old if found["tests"]] == peers
-        rows[name] = old if sound else [row(name, peer, facts) for peer in peers]
+        sound = {old["peer"]: old for old in known.get(name, []) if old["tests"]}
+        rows[name] = [sound.get(peer) or row(name, peer, facts) for peer in peers]
     ledger.write(rows)
     sys.exit("\n".join(ledger.faults(rows)) or None)
 
