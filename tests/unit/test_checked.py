@@ -434,7 +434,6 @@ def test_a_tensor_of_any_kind():
 # ids and ranges
 
 
-@checked
 def embed(table: Float[Tensor, "vocab d"], ids: Annotated[Int[Tensor, "n"], Ids("vocab")]):
     """Rows of a table.
 
@@ -449,11 +448,12 @@ def embed(table: Float[Tensor, "vocab d"], ids: Annotated[Int[Tensor, "n"], Ids(
     ("wrong", "smallest", "largest"), [(-1, -1, 2), (5, 2, 5), (10**12, 2, 10**12)]
 )
 def test_ids_number_the_rows_of_a_table(wrong, smallest, largest):
-    embed(ones(5, 3), torch.tensor([0, 4]))
-    embed(ones(5, 3), torch.tensor([], dtype=torch.int64))
+    rows = checked(embed)
+    rows(ones(5, 3), torch.tensor([0, 4]))
+    rows(ones(5, 3), torch.tensor([], dtype=torch.int64))
     message = f"ids must be from 0 to 4; got smallest={smallest}, largest={largest}"
     with refuses(ValueError, message):
-        embed(ones(5, 3), torch.tensor([2, wrong]))
+        rows(ones(5, 3), torch.tensor([2, wrong]))
 
 
 @checked
@@ -931,7 +931,7 @@ def test_vmap_sees_the_shapes_inside():
 
 def test_vmap_has_no_single_numbers_to_look_at():
     ids = torch.tensor([[0, 1], [2, 3]])
-    rows = torch.func.vmap(embed, in_dims=(None, 0))(ones(5, 3), ids)
+    rows = torch.func.vmap(checked(embed), in_dims=(None, 0))(ones(5, 3), ids)
     assert rows.shape == (2, 2, 3)
 
 
