@@ -61,22 +61,6 @@ NOT_YET = {
     "softlookup.models.pretrained.texts.Way": "its example does not call it",
     "softlookup.models.pretrained.texts.fill_gap": "its example does not call it",
     "softlookup.models.pretrained.texts.write_on": "its example does not call it",
-    "softlookup.training.checkpoints.load_checkpoint": "not yet annotated",
-    "softlookup.training.checkpoints.save_checkpoint": "not yet annotated",
-    "softlookup.training.distributed.bytes_sent": "not yet annotated",
-    "softlookup.training.distributed.distribute": "not yet annotated",
-    "softlookup.training.distributed.join": "not yet annotated",
-    "softlookup.training.distributed.resume": "not yet annotated",
-    "softlookup.training.distributed.share_of": "not yet annotated",
-    "softlookup.training.gradients.accumulate": "not yet annotated",
-    "softlookup.training.loop.train_model": "not yet annotated",
-    "softlookup.training.optimizer_states.describe": "not yet annotated",
-    "softlookup.training.optimizer_states.restored_state": "not yet annotated",
-    "softlookup.training.optimizer_states.tensors_of": "not yet annotated",
-    "softlookup.training.recipe.recipe_optimizers": "not yet annotated",
-    "softlookup.training.recipe.recipe_rate": "not yet annotated",
-    "softlookup.training.shards.cut_like": "not yet annotated",
-    "softlookup.training.shards.whole_tensor": "not yet annotated",
 }
 """What does not yet refuse everything in words, and why; what does must not stand here."""
 
