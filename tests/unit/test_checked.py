@@ -484,7 +484,9 @@ def test_ids_of_an_attribute():
         vocabulary.decode(torch.tensor([2, 0]))
     with refuses(ValueError, "ids[1] must be an integer from 0 to 1; got ids[1]=-1"):
         vocabulary.decode([0, -1])
-    with refuses(ValueError, "the elements of ids must each be an integer; got ids[1]=True, ids[2]='a'"):
+    with refuses(
+        ValueError, "the elements of ids must each be an integer; got ids[1]=True, ids[2]='a'"
+    ):
         vocabulary.decode([0, True, "a"])
     with refuses(ValueError, "id_ must be an integer from 0 to 1; got id_=2"):
         vocabulary.word(2)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -28,6 +27,7 @@ def tensors_of(optimizer: Optimizer, model: nn.Module) -> dict[str, Tensor]:
     Chapter: training#checkpoints.
 
     Example:
+        >>> import torch
         >>> layer = nn.Linear(2, 3, bias=False)
         >>> adam = torch.optim.Adam(layer.parameters())
         >>> layer(torch.ones(2)).sum().backward()
@@ -57,6 +57,7 @@ def describe(optimizer: Optimizer, model: nn.Module) -> dict[str, Any]:
     Chapter: training#checkpoints.
 
     Example:
+        >>> import torch
         >>> layer = nn.Linear(2, 3)
         >>> about = describe(torch.optim.SGD(layer.parameters(), lr=0.5), layer)
         >>> about["kind"], about["params"], about["groups"][0]["lr"]
@@ -97,6 +98,7 @@ def restored_state(
     Chapter: training#checkpoints.
 
     Example:
+        >>> import torch
         >>> layer = nn.Linear(2, 3)
         >>> saved = torch.optim.SGD(layer.parameters(), lr=0.5)
         >>> fresh = torch.optim.SGD(layer.parameters(), lr=0.1)

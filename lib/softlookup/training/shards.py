@@ -1,6 +1,5 @@
 """Tensors that FSDP has cut into parts, one for each process, and whole ones."""
 
-import torch
 from torch import Tensor
 
 from softlookup.checks import checked
@@ -19,6 +18,7 @@ def whole_tensor(tensor: Tensor) -> Tensor:
     Chapter: larger_machines#many-processes.
 
     Example:
+        >>> import torch
         >>> whole_tensor(torch.tensor([1.0, 3.0]))  # of one process
         tensor([1., 3.])
     """
@@ -39,6 +39,7 @@ def cut_like(whole: Tensor, like: Tensor) -> Tensor:
     Chapter: larger_machines#many-processes.
 
     Example:
+        >>> import torch
         >>> cut_like(torch.tensor([1.0, 3.0]), like=torch.zeros(2))  # of one process
         tensor([1., 3.])
     """
