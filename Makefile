@@ -59,7 +59,7 @@ ledger: .venv/installed
 bugs: .venv/installed
 	$(BIN)/python tests/mutants/run.py --bugs
 
-# Freezes the book's prose anew as the corpus of chapters 4, 6, 7, 17 and 18: read them again then.
+# Freezes the book's prose anew as the corpus of chapters 4, 6, 7, 18 and 19: read them again then.
 corpus: .venv/installed
 	$(BIN)/python _ext/book_corpus.py
 

@@ -1,7 +1,7 @@
 """`make links`: after chapters were renamed, their numbers and files in the notebooks' links.
 
 A notebook is also read in Colab and on GitHub, where nobody fills in a number. So its links are
-written out, `[chapter 12](12_limits.ipynb#memory)`, and this sets them to what the registry says.
+written out, `[chapter 13](13_limits.ipynb#memory)`, and this sets them to what the registry says.
 """
 
 import re

@@ -184,7 +184,7 @@ def ideas() -> list[Idea]:
         Idea("kneser-ney", "count up to nine, Kneser–Ney", "language_models#smoothing",
              partial(KneserNey, n=9, discount=0.9), kept_bytes=8),
         Idea("window", "vectors of the last eight bytes",
-             "language_models#a-window-of-vectors", Window, 1e-2, kept_bytes=N_BEFORE),
+             "neural_language_models#a-window-of-vectors", Window, 1e-2, kept_bytes=N_BEFORE),
         Idea("state", "a state instead of the eight", "recurrence#the-recurrent-layer",
              partial(recurrent, RNNCell), 1e-2, kept_bytes=state),
         Idea("gates", "gates", "recurrence#gates",

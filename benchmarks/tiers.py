@@ -31,7 +31,7 @@ PROCESSOR = "processor"
 
 RESULTS = {
     "word2vec": "f'{excluded:.0%} of analogies'",
-    "language_models": "f'{scores[\"window, n = 8\"][2]:.0%} of verbs'",
+    "neural_language_models": "f'{scores[\"window, n = 8\"][2]:.0%} of verbs'",
     "seq2seq": "f'{exact[0]:.1%} of sentences'",
     "transformer": 'f\'{sum(s == list(e) for s, e in zip(said["Transformer"], english))'
     " / len(english):.1%} of sentences'",

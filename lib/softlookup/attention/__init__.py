@@ -1,4 +1,4 @@
-"""Attention is a soft lookup: scores, weights, and a mix of the values (chapters 9 to 18).
+"""Attention is a soft lookup: scores, weights, and a mix of the values (chapters 10 to 19).
 
 Read in this order:
 

@@ -1,4 +1,4 @@
-"""Checks of chapter 14: LayerNorm, the switch that matters, order, two layers in one, a block."""
+"""Checks of chapter 15: LayerNorm, the switch that matters, order, two layers in one, a block."""
 
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace

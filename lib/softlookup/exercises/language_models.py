@@ -1,4 +1,4 @@
-"""Checks of chapter 7: bigram tables, edges, the forward algorithm, perplexity, a window."""
+"""Checks of chapter 7: bigram tables, edges, the forward algorithm, perplexity."""
 
 import itertools
 import math
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from softlookup.data import agreement_sentences
 from softlookup.exercises.compare import advised, compare, scalar
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.language_models import NGramModel, forward_algorithm, perplexity
@@ -146,32 +145,6 @@ def check_perplexity(my_perplexity: Answer) -> str:
         aside = aside if math.prod(p) > 0 else UNDERFLOW
         raise Wrong(advised(found, mistakes, aside, abs_tol=1e-6))
     return "A model that is always equally unsure among V words has perplexity V."
-
-
-@exercise("return the smallest n.")
-def check_window(my_window: Answer) -> str:
-    """Check a function of sentences that returns the smallest n whose window holds the subject.
-
-    Args:
-        my_window: The learner's function of a list of sentences, each a list of words whose second
-            is the subject and whose last is the verb.
-
-    Chapter: language_models#exercises
-    """
-    generator = torch.Generator().manual_seed(11)
-    for n_phrases in (1, 0, 2, 4):
-        tokens = [list(s.tokens) for s in agreement_sentences(20, n_phrases, generator)]
-        expected = 3 * n_phrases + 2
-        found = scalar(my_window(tokens), "n")
-        if found != expected:
-            mistakes = [
-                (expected - 1, "An n-gram holds the verb, too: n counts the predicted word."),
-                (expected + 1, "One too many: the article before the subject is not needed."),
-            ]
-            raise Wrong(
-                advised(found, mistakes, f"For “{' '.join(tokens[0])}” yours is {found:g}.")
-            )
-    return "One word more for every word in between: three for each phrase."
 
 
 def _same_probability(found: float, expected: float, text: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Checks of chapter 8: the worked example, PyTorch's cell, a silent block, BPTT, recall."""
+"""Checks of chapter 9: the worked example, PyTorch's cell, a silent block, BPTT, recall."""
 
 from functools import cache
 

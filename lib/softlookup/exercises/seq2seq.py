@@ -1,4 +1,4 @@
-"""Checks of chapter 9: the French grid, reversal, paths, multiplications, additive scores."""
+"""Checks of chapter 10: the French grid, reversal, paths, multiplications, additive scores."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Language models: how likely a text is, and which word comes next (chapters 7, 9 and 17).
+"""Language models: how likely a text is, and which word comes next (chapters 7, 8, 10 and 18).
 
 Read in this order:
 

@@ -67,7 +67,7 @@ class FeedForwardLM(_NeuralLM):
         ValueError: A size is no integer or too small, or as ``LanguageModel``.
 
     Source: Bengio et al. 2003, section 2; lecture 001, "Types of Neural Language Models".
-    Chapter: language_models#a-window-of-vectors.
+    Chapter: neural_language_models#a-window-of-vectors.
 
     Example:
         >>> model = FeedForwardLM(["yes", "no"], n=3, d_model=5, d_hidden=7)
@@ -145,7 +145,7 @@ class RecurrentLM(_NeuralLM):
         ValueError: A size is no integer or too small, or as ``LanguageModel``.
 
     Source: Mikolov et al. 2010; lecture 001, "Types of Neural Language Models".
-    Chapter: language_models#a-state-that-remembers.
+    Chapter: neural_language_models#a-state-that-remembers.
 
     Example:
         >>> model = RecurrentLM(["yes", "no"], d_model=5, d_hidden=7)
@@ -242,7 +242,7 @@ def train_lm(
         ValueError: There is no text, a word is not known, a number is out of range, or the loss
             grows beyond all bounds.
 
-    Source: Kingma and Ba 2015. Chapter: language_models#a-window-of-vectors.
+    Source: Kingma and Ba 2015. Chapter: neural_language_models#a-window-of-vectors.
 
     Example:
         >>> model = FeedForwardLM(["yes", "no"], n=2, d_model=3, d_hidden=5)

@@ -1,4 +1,4 @@
-"""The layers without attention, from which deep networks are built (chapters 8 and 14).
+"""The layers without attention, from which deep networks are built (chapters 9 and 15).
 
 Read in this order:
 

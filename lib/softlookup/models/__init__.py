@@ -1,4 +1,4 @@
-"""Whole models, put together from the layers and from attention (chapters 14 to 19).
+"""Whole models, put together from the layers and from attention (chapters 15 to 20).
 
 Read in this order:
 

@@ -55,7 +55,7 @@ NODES = (
     Node("word2vec", "Learn word vectors", "word2vec", "Embedding", ("embeddings",)),
     Node("static", "Use word vectors", "static_vectors", "Embedding", ("word2vec",)),
     Node("positions", "Add positions", "positions", "Embedding", ("limits",), step=True),
-    Node("recurrence", "Recurrence", "recurrence", "Attention blocks", ("language_models",)),
+    Node("recurrence", "Recurrence", "recurrence", "Attention blocks", ("neural_language_models",)),
     Node("alignment", "Alignment", "seq2seq", "Attention blocks", ("recurrence",)),
     Node(
         "soft-lookup", "Soft lookup", "soft_lookup", "Attention blocks", ("embeddings", "seq2seq")
@@ -74,22 +74,23 @@ NODES = (
         "Attention blocks",
         ("limits", "many_heads"),
     ),
+    Node("next-word", "Count what follows", "language_models", "Output", ("counting_words",)),
     Node(
         "output",
         "Linear, softmax",
-        "language_models",
+        "neural_language_models",
         "Output",
-        ("counting_words", "embeddings"),
+        ("embeddings", "language_models"),
         step=True,
     ),
-    Node("training", "Train", "training", "Output", ("language_models", "transformer")),
+    Node("training", "Train", "training", "Output", ("neural_language_models", "transformer")),
     Node("whole", "Encoder–decoder", "transformer", "All of it", ("seq2seq", "block")),
     Node("inside", "Look inside", "looking_inside", "All of it", ("transformer", "training")),
 )
 
 _ALT = (
     "Data flow down: a text is tokenised, embedded with positions, passes attention, feed-forward "
-    "and norm, and leaves as probabilities; twenty steps, each linked to its chapter"
+    "and norm, and leaves as probabilities; twenty-one steps, each linked to its chapter"
 )
 _CAPTION = (
     "The map of the book. Data flow from top to bottom, through the four modules of lecture 004, "

@@ -1,4 +1,4 @@
-"""Translation: from one sequence to another, and how good the result is (chapters 9, 15 and 17).
+"""Translation: from one sequence to another, and how good the result is (chapters 10, 16 and 18).
 
 Read in this order:
 

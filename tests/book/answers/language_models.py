@@ -10,7 +10,6 @@ from softlookup.exercises.language_models import (
     check_forward,
     check_perplexity,
     check_table,
-    check_window,
 )
 from softlookup.language_models import NGramModel
 
@@ -174,21 +173,4 @@ WRONG[check_perplexity] = [
 RIGHT[check_perplexity] = [
     (lambda p: math.exp(-sum(map(math.log, p)) / len(p)),),
     (lambda p: 2 ** -torch.tensor(p, dtype=torch.float64).log2().mean(),),
-]
-
-
-# The window
-
-
-RIGHT[check_window] = [
-    (lambda sentences: len(sentences[0]) - 1,),
-    (lambda sentences: max(len(s) for s in sentences) - 2 + 1,),
-]
-
-
-WRONG[check_window] = [
-    (..., "Nothing to check"),
-    (lambda s: len(s[0]) - 2, "counts the predicted word"),
-    (lambda s: len(s[0]), "One too many"),
-    (lambda s: 5 if len(s[0]) == 6 else 4, "yours is 4"),
 ]

@@ -41,7 +41,7 @@ class NextWords(Interactive):
         ValueError: There are too many texts or words, a network knows other words, the prefix
             holds a word that is not among them; or as ``Interactive``.
 
-    Source: lecture 001, "Neural Language Models". Chapter: language_models#six-opinions.
+    Source: lecture 001, "Neural Language Models". Chapter: neural_language_models#six-opinions.
 
     Example:
         >>> texts = [["the", "dog", "barks"]]
