@@ -24,6 +24,7 @@ import re
 import signal
 import sys
 import tempfile
+import typing
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -46,13 +47,6 @@ SHOWN = 12
 SECONDS = 5.0
 GIGABYTES = 3
 NOT_YET = {
-    "softlookup.attention.grouped_query.Reading": "its example does not call it",
-    "softlookup.attention.grouped_query.is_causal": "an error of PyTorch shows through",
-    "softlookup.models.blocks.Block": "its example does not call it",
-    "softlookup.models.blocks.DecoderBlock.forward": "its example does not call it",
-    "softlookup.models.blocks.EncoderBlock.forward": "its example does not call it",
-    "softlookup.models.blocks.Sublayer.forward": "an error of PyTorch shows through",
-    "softlookup.models.configuration.ModelConfig": "its example does not call it",
     "softlookup.models.pretrained.bert.load_bert": "its example does not call it",
     "softlookup.models.pretrained.checkpoint.config_from": "an error of PyTorch shows through",
     "softlookup.models.pretrained.checkpoint.fill": "its example does not call it",
@@ -125,7 +119,8 @@ def targets(prefix: str = "softlookup") -> list[Target]:
                 continue
             home = getattr(thing, "__module__", None) or ""
             if _is_concept(home) and not _is_record(thing):
-                for target in (Target(home, thing), *_methods(home, thing)):
+                whole = [] if _takes_nothing(thing) else [Target(home, thing)]
+                for target in (*whole, *_methods(home, thing)):
                     found.setdefault(target.name, target)
     inside = re.compile(rf"{re.escape(prefix)}(\.|$)")
     return [found[name] for name in sorted(found) if inside.match(name)]
@@ -150,8 +145,13 @@ def _is_record(thing: object) -> bool:
     if not isinstance(thing, type):
         return not inspect.isroutine(thing)
     is_tuple = issubclass(thing, tuple) and hasattr(thing, "_fields")
-    is_protocol = getattr(thing, "_is_protocol", False)
+    is_protocol = getattr(thing, "_is_protocol", False) or typing.is_typeddict(thing)
     return is_tuple or is_protocol or issubclass(thing, BaseException | enum.Enum)
+
+
+def _takes_nothing(thing: object) -> bool:
+    """Whether it is a class whose constructor has no argument: one for others to stand on."""
+    return isinstance(thing, type) and thing.__init__ is object.__init__
 
 
 def _methods(home: str, thing: object) -> Iterator[Target]:
