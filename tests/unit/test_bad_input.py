@@ -117,14 +117,9 @@ def _is_record(thing: object) -> bool:
     if not isinstance(thing, type):
         return not inspect.isroutine(thing)
     is_tuple = issubclass(thing, tuple) and hasattr(thing, "_fields")
-<<<<<<< HEAD
     is_protocol = getattr(thing, "_is_protocol", False)
     is_options = is_typeddict(thing)  # the function that takes them checks each one
     return is_tuple or is_protocol or is_options or issubclass(thing, BaseException | enum.Enum)
-=======
-    is_protocol = getattr(thing, "_is_protocol", False) or typing.is_typeddict(thing)
-    return is_tuple or is_protocol or issubclass(thing, BaseException | enum.Enum)
->>>>>>> h2
 
 
 def _takes_nothing(thing: object) -> bool:
