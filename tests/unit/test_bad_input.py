@@ -24,7 +24,6 @@ import re
 import signal
 import sys
 import tempfile
-import typing
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -47,6 +46,8 @@ EXAMPLE = "<example>"
 SHOWN = 12
 SECONDS = 5.0
 GIGABYTES = 3
+
+
 # what is tested
 
 
