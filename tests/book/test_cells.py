@@ -39,11 +39,11 @@ NOT_YET = {
 """Pages whose cells still teach and check at once. A page that has become clean must leave."""
 
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
-AXES = {"ax", "axes", "axis", "fig", "figure", "matplotlib", "plt"}
+AXES = {"ax", "axes", "axis", "fig", "figure", "matplotlib", "plt", "pyplot"}
 DRAWING = {
     "add_artist", "add_patch", "add_subplot", "annotate", "axhline", "axvline", "barh", "boxplot",
     "contour", "contourf", "errorbar", "fill_between", "imshow", "legend", "loglog", "matshow",
-    "pcolormesh", "quiver", "scatter", "semilogx", "semilogy", "set_title", "set_xlabel",
+    "pcolormesh", "quiver", "semilogx", "semilogy", "set_title", "set_xlabel",
     "set_xticks", "set_ylabel", "set_yticks", "stackplot", "stem", "subplots", "tick_params",
 }  # fmt: skip
 """What only Matplotlib's axes and figures do, whatever their names; `plot` is a word of others."""
@@ -117,7 +117,7 @@ WORDS = "# Checked: one is one\n"
         code_cell("figure, ax = plt.subplots()\nax.plot(x)", "hide-input"),
         code_cell("figure, ax = plt.subplots()\nax.plot(x)", "hide-cell", "solution"),
         code_cell("show_figure(heatmap(weights), alt=alt, caption=caption)"),
-        code_cell("optimizer.step()\ntrain.plot = 1\nprint(scores.text)"),
+        code_cell("optimizer.step()\nsums.scatter(-1, ids, 1.0)\nprint(page.text)"),
         code_cell("%time run()\nexercises.check_yours(mine)"),
     ],
 )
