@@ -72,6 +72,25 @@ def test_a_cell_that_claims_a_row_is_executed_and_checks_something(page):
     assert checked == set(lecture_map.sections(page.path))
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_row_that_check_cells_settle_leads_to_each_of_them(page):
+    bound = {
+        (concept, f"check-{cell['id']}")
+        for cell in cells(page.path)
+        if "check" in cell["metadata"].get("tags", [])
+        for concept in cell["metadata"].get("concepts", [])
+    }
+    linked = lecture_map.checks(page.path)
+    assert {(concept, name) for concept, names in linked.items() for name in names} == bound
+    if not bound:
+        return
+    built = ROOT / "_build" / "html" / "chapters" / "lecture_map.html"
+    if not built.exists():
+        pytest.skip("the site is not built: run `make book`")
+    text = built.read_text(encoding="utf-8")
+    assert not [name for _, name in bound if f'href="{page.path.stem}.html#{name}"' not in text]
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
 def test_a_row_points_at_code_and_tests_that_exist(row):
     for name in row.get("names", []):
