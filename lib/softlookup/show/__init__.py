@@ -1,7 +1,8 @@
-"""What a chapter shows: figures, tables, the library's source, figures that answer."""
+"""What a chapter shows and checks: figures, tables, the library's source, figures that answer."""
 
 from softlookup.show.book_map import show_book_map
 from softlookup.show.draw import bars, heatmap
+from softlookup.show.equality import assert_equal
 from softlookup.show.figure import show_figure
 from softlookup.show.figures import FIGURES
 from softlookup.show.interactive import Interactive
@@ -16,6 +17,7 @@ from softlookup.show.word_map import word_map
 __all__ = [
     "Interactive",
     "arrows",
+    "assert_equal",
     "bars",
     "format_number",
     "heatmap",
