@@ -6,6 +6,6 @@ result still belongs to its code; ``record``, the file, how it is read, and how 
 """
 
 from softlookup.recorded.experiment import EXPERIMENTS
-from softlookup.recorded.record import Record, differences, recorded, recomputed
+from softlookup.recorded.record import Record, differences, recomputed, recorded
 
 __all__ = ["EXPERIMENTS", "Record", "differences", "recomputed", "recorded"]

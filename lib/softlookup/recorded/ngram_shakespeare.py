@@ -27,8 +27,8 @@ SHOWN = 200
 """How many characters of each sample are kept to be read."""
 WRITTEN = 2000
 """How many are written to measure how much of them is copied."""
-RUN = 20
-"""A run of so many characters that also stands in the counted text is called copied."""
+RUN = 10
+"""A run of so many characters that also stands in the counted text counts as copied."""
 
 SMALL_TEXT = """Cat:
 The mat is mine.
@@ -83,11 +83,13 @@ def run(
         written: How many are written in all.
 
     Returns:
-        The sizes of the two parts, and under "rows" a dictionary for each n.
+        The sizes of the two parts; how much the held-out part, which copies nothing, would pass
+        for copied; and under "rows" a dictionary for each n.
     """
     speeches = [list(speech) for speech in text.split("\n\n")]
     edge = len(speeches) * 9 // 10
     counted, held_out = speeches[:edge], speeches[edge:]
+    source, new = (joined(part) for part in (counted, held_out))
     rows = [count(counted, held_out, n, shown=shown, written=written) for n in orders]
     return {
         "counted_speeches": len(counted),
@@ -95,6 +97,7 @@ def run(
         "held_out_speeches": len(held_out),
         "held_out_characters": sum(map(len, held_out)),
         "kinds_of_characters": len(known_words(counted)),
+        "copied_by_held_out": copied(new, source),
         "rows": rows,
     }
 
@@ -111,7 +114,7 @@ def count(
     letters = known_words(counted)
     model = NGramModel(counted, n, letters)
     sample = write(model, written)
-    source = "\n\n".join(map("".join, counted))
+    source = joined(counted)
     return {
         "n": n,
         "histories": len(model.followers),
@@ -124,7 +127,7 @@ def count(
         "bits_kneser_ney": bits(KneserNey(counted, n, letters), held_out),
         "sample": sample[:shown],
         "longest_copy": longest_copy(sample[:shown], source),
-        "copied": share(sample[k : k + RUN] in source for k in range(len(sample) - RUN + 1)),
+        "copied": copied(sample, source),
     }
 
 
@@ -143,6 +146,17 @@ def write(model: LanguageModel, length: int) -> str:
         speech = "".join(model.sample(generator, max_length=length))
         text = f"{text}\n\n{speech}" if text else speech
     return text[:length]
+
+
+def joined(speeches: Sequence[Sequence[str]]) -> str:
+    """The speeches as one text again."""
+    return "\n\n".join(map("".join, speeches))
+
+
+def copied(text: str, source: str) -> float:
+    """The share of a text's runs of ``RUN`` characters that also stand in its source."""
+    known = {source[k : k + RUN] for k in range(len(source) - RUN + 1)}
+    return share(text[k : k + RUN] in known for k in range(len(text) - RUN + 1))
 
 
 def longest_copy(sample: str, source: str) -> str:

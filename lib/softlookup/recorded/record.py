@@ -21,7 +21,7 @@ class Record:
     Attributes:
         name: The experiment's name.
         date: The day on which it ran, "2026-11-22".
-        seconds: How long it ran.
+        seconds: How long the processor worked at it; other programs do not count.
         data: The SHA-256 of each file it read, under the data set's title and the file's name.
         code: The version of its code, as in ``code_version``.
         seed: Where its chance began.
@@ -129,12 +129,12 @@ def record(name: str) -> Record:
     experiment = experiment_of(name)
     data, why = data_of(name)
     require(data is not None, f"The data of {name} is not at hand. {why}")
-    start = time.monotonic()
+    start = time.process_time()
     results = experiment.run(data)
     result = Record(
         name=name,
         date=date.today().isoformat(),
-        seconds=round(time.monotonic() - start, 1),
+        seconds=round(time.process_time() - start, 1),
         data=checksums(experiment.DATA),
         code=code_version(experiment),
         seed=experiment.SEED,
