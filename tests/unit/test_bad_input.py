@@ -41,7 +41,7 @@ from torch import Tensor
 import softlookup
 
 LIBRARY = os.path.dirname(softlookup.__file__) + os.sep
-MACHINERY = {"capstone", "checks", "data", "exercises", "show"}
+MACHINERY = {"capstone", "checks", "data", "exercises", "recorded", "show"}
 EXAMPLE = "<example>"
 SHOWN = 12
 SECONDS = 5.0

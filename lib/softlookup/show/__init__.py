@@ -7,6 +7,7 @@ from softlookup.show.figure import show_figure
 from softlookup.show.figures import FIGURES
 from softlookup.show.interactive import Interactive
 from softlookup.show.points import arrows, scatter_groups
+from softlookup.show.recorded import show_recorded
 from softlookup.show.sentences import show_readings, show_spans
 from softlookup.show.session import setup
 from softlookup.show.source import show_source
@@ -27,6 +28,7 @@ __all__ = [
     "show_book_map",
     "show_figure",
     "show_readings",
+    "show_recorded",
     "show_source",
     "show_spans",
     "show_table",
