@@ -96,6 +96,7 @@
 
   // One prediction --------------------------------------------------------------------------------
 
+  const tell = (guess, answer, off) => `You said ${guess}; it is ${answer}: ${off}.`;
   const KINDS = {
     number: {
       read: (text) => (Number.isNaN(numberOf(text)) ? null : numberOf(text)),
@@ -104,15 +105,21 @@
       isKnown: (guess, wrong) => Math.abs(guess - wrong) <= 0.01 * Math.abs(wrong),
       say: sayNumber,
       show: shown,
+      tell,
     },
     shape: {
       read: shapeOf,
       ask: "Please write the length of each axis, such as 7, 4.",
       show: tuple,
       say: sayShape,
+      tell,
     },
-    choice: { ask: "Please choose one of the lines.", say: () => "" },
-    order: { say: sayOrder },
+    choice: {
+      ask: "Please choose one of the lines.",
+      say: () => "",
+      tell: (guess, answer) => `You said “${guess}”; the answer is “${answer}”.`,
+    },
+    order: { say: sayOrder, tell: (guess, answer, off) => `${off}. The order is: ${answer}.` },
   };
 
   class Prediction {
@@ -155,10 +162,11 @@
       return [...this.form.querySelectorAll("[data-item], [type=radio]")].find((one) => (one.dataset.item ?? one.value) === item);
     }
 
-    // The words of a choice as the page sets them, formulas included.
+    // The words of a choice as the page sets them, formulas included; a full stop comes after them.
     words(item) {
       const line = this.line(item);
-      return (line.matches("li") ? line.querySelector(".bk-item") : line.labels[0]).innerHTML;
+      const { innerHTML } = line.matches("li") ? line.querySelector(".bk-item") : line.labels[0];
+      return innerHTML.trim().replace(/\.$/, "");
     }
 
     shown(value) {
@@ -197,10 +205,7 @@
       const isKnown = this.kind.isKnown ?? same;
       const why = this.data.wrong.find(([wrong]) => isKnown(guess, wrong))?.[1];
       const off = this.kind.say(guess, this.data.answer);
-      const said = this.list
-        ? `${off[0].toUpperCase()}${off.slice(1)}. The order is: ${answer}.`
-        : `You said ${this.shown(guess)}; it is ${answer}${off && `: ${off}`}.`;
-      return why ? `${said} ${why}` : said;
+      return [this.kind.tell(this.shown(guess), answer, off), why].filter(Boolean).join(" ");
     }
 
     say(words) {
@@ -258,6 +263,7 @@
 
   function remember(one, guess) {
     const { name, question } = one.node.dataset;
+    document.querySelector(".bk-predictions [role=status]").textContent = "";
     memory.write(keyOf(one), { ...memory.read(keyOf(one)), [name]: { question, guess } });
   }
 
@@ -306,8 +312,10 @@
       layCovers();
     });
     document.querySelectorAll(".bk-cover a").forEach((link) => {
-      link.addEventListener("click", () => {
-        const { form } = predictions.get(link.closest(".bk-covered").dataset.prediction);
+      link.addEventListener("click", (event) => {
+        const { node, form } = predictions.get(link.closest(".bk-covered").dataset.prediction);
+        event.preventDefault(); // to follow the link would take the focus away
+        node.scrollIntoView({ block: "nearest" });
         form.querySelector("input, button").focus({ preventScroll: true });
       });
     });

@@ -240,6 +240,8 @@ class Predictions(SphinxTransform):
         cover = covered(name=name)
         after = list(follows(cell))
         outputs = [child for child in cell.children if is_part(child, "cell_code_output")]
+        if not outputs and not after:
+            return
         cell.parent.insert(cell.parent.index(cell) + 1, cover)
         if outputs:
             attributes = {key: cell[key] for key in ("hide_mode", "prompt_show", "prompt_hide")
@@ -252,6 +254,7 @@ class Predictions(SphinxTransform):
         for node in after:
             node.parent.remove(node)
             cover += node
+        cover["has_code"] = bool(cell.children)
         if not cell.children:
             cell.parent.remove(cell)
 
@@ -334,8 +337,9 @@ def depart_item(translator, node: guess_item) -> None:
 
 def visit_covered(translator, node: covered) -> None:
     """Open what is covered; the cover's one line leads to the question."""
+    place = "bk-covered bk-after-code" if node["has_code"] else "bk-covered"
     translator.body.append(
-        f'<div class="bk-covered" data-prediction="{node["name"]}"><div class="bk-cover">'
+        f'<div class="{place}" data-prediction="{node["name"]}"><div class="bk-cover">'
         f'<a href="#prediction-{node["name"]}">Predict first</a></div>\n<div class="bk-under">\n'
     )
 
