@@ -397,6 +397,7 @@ def test_lifting_a_cover_moves_nothing(page, width):
     page.check("#bk-show-every-result")
     assert open_ones(page) == ALL
     assert page.evaluate(PLACES) == before
+    assert not page.locator(".sl-reveal:visible").count()  # the field says the same
 
 
 def test_guesses_are_remembered_and_forgotten_page_by_page(page, guesses):

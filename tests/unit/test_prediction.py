@@ -68,12 +68,18 @@ def test_a_notebook_shows_a_folded_answer_with_the_known_wrong_guesses(shown):
 
 
 @pytest.mark.parametrize(
-    ("answer", "wrong"),
-    [("less", "more"), (["b", "a"], ("a", "b")), ((7, 4), (4, 7)), (0.5, 1 / 3)],
+    ("answer", "wrong", "named"),
+    [
+        ("Less.", "More, or less.", "“More, or less”"),
+        (["b", "a"], ("a", "b"), "“a, b”"),
+        ((7, 4), (4, 7), "(4, 7)"),
+        (0.5, 1 / 3, "0.3333"),
+    ],
 )
-def test_a_wrong_guess_is_of_the_answers_kind(shown, answer, wrong):
+def test_a_wrong_guess_is_of_the_answers_kind(shown, answer, wrong, named):
     reveal("stretch", answer, wrong={wrong: "No."})
     assert data(shown)["wrong"][0][1] == "No."
+    assert shown[0]["text/plain"].endswith(f"\nNot {named}: No.")
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def reveal(
     data["wrong"] = [[guess, _words(why)] for guess, why in whys]
     shown = json.dumps(data, ensure_ascii=False, allow_nan=False)
     items = "".join(
-        f"<li>Not {html.escape(_text(kind, guess))}: {_words(why)}</li>" for guess, why in whys
+        f"<li>Not {html.escape(_named(kind, guess))}: {_words(why)}</li>" for guess, why in whys
     )
     page = (
         f'<details class="sl-reveal" data-reveal="{html.escape(shown)}">'
@@ -81,7 +81,7 @@ def reveal(
         f"<p>{html.escape(_text(kind, right))}</p>{items and f'<ul>{items}</ul>'}</details>"
     )
     lines = [f"Answer to the prediction: {_text(kind, right)}"]
-    lines += [f"Not {_text(kind, guess)}: {why}" for guess, why in whys]
+    lines += [f"Not {_named(kind, guess)}: {why}" for guess, why in whys]
     display({"text/html": page, "text/plain": "\n".join(lines)}, raw=True)
 
 
@@ -144,6 +144,12 @@ def _text(kind: str, value: Answer) -> str:
     if kind == "shape":
         return str(tuple(value))
     return ", ".join(value) if kind == "order" else value
+
+
+def _named(kind: str, guess: Answer) -> str:
+    """A wrong guess within a sentence."""
+    text = _text(kind, guess)
+    return text if kind in ("number", "shape") else f"“{text.removesuffix('.')}”"
 
 
 def _words(why: str) -> str:
