@@ -391,7 +391,7 @@ def test_lifting_a_cover_moves_nothing(page, width):
     page.set_viewport_size({"width": width, "height": 900})
     before = page.evaluate(PLACES)
     page.click("#prediction-bulk [data-show]")
-    guess(page, "stretch", "27")
+    guess(page, "stretch", "3")  # on a phone, what is said of it takes two lines
     assert open_ones(page) == {"stretch", "bulk"}
     assert page.evaluate(PLACES) == before
     page.check("#bk-show-every-result")
