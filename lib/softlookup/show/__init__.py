@@ -7,6 +7,7 @@ from softlookup.show.figure import show_figure
 from softlookup.show.figures import FIGURES
 from softlookup.show.interactive import Interactive
 from softlookup.show.points import arrows, scatter_groups
+from softlookup.show.prediction import reveal
 from softlookup.show.recorded import show_recorded
 from softlookup.show.sentences import show_readings, show_spans
 from softlookup.show.session import setup
@@ -23,6 +24,7 @@ __all__ = [
     "format_number",
     "heatmap",
     "merge_tree",
+    "reveal",
     "scatter_groups",
     "setup",
     "show_book_map",
