@@ -196,7 +196,19 @@ def _outlines(
         need = block(title, SMALL).width + 20
         left = min(rect.left, min(passing, default=rect.right) - need)
         outlines[title] = Rect(left, top, rect.right, rect.bottom)
-    return {title: outlines[title] for title in description.frames}
+    return {title: _aligned(title, description, outlines) for title in description.frames}
+
+
+def _aligned(title: str, description: Description, outlines: Mapping[str, Rect]) -> Rect:
+    """The frame, as wide as the others that go around the same columns."""
+
+    def columns(frame: str) -> tuple[int, int]:
+        spans = [description.boxes[name].columns for name in description.frames[frame]]
+        return min(first for first, _ in spans), max(last for _, last in spans)
+
+    alike = [outlines[other] for other in outlines if columns(other) == columns(title)]
+    left, right = min(one.left for one in alike), max(one.right for one in alike)
+    return Rect(left, outlines[title].top, right, outlines[title].bottom)
 
 
 def _room(

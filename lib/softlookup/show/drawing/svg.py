@@ -2,7 +2,7 @@
 
 import html
 
-from softlookup.show.drawing.description import Box
+from softlookup.show.drawing.description import Arrow, Box
 from softlookup.show.drawing.geometry import (
     Point,
     Rect,
@@ -36,7 +36,8 @@ def drawn(layout: Layout, alt: str) -> str:
     """The drawing as one ``<svg>`` element."""
     frames = "".join(_frame(f.title, f.place, f.title_place) for f in layout.frames)
     joints = {name for name, (box, _) in layout.boxes.items() if box.kind == "joint"}
-    wires = "".join(_wire(wire, layout.wires, joints) for wire in layout.wires)
+    lines = _joined(layout.wires, joints)
+    wires = "".join(_wire(wire, lines, joints) for wire in lines)
     dots = "".join(
         f'<circle cx="{place.x:g}" cy="{place.y:g}" r="2.8" fill="currentColor" stroke="none"/>'
         for name, (_, place) in layout.boxes.items()
@@ -67,6 +68,20 @@ def _extent(layout: Layout) -> Rect:
     rects += [span(piece) for wire in layout.wires for piece in segments(wire.points)]
     rects += [label.place for label in layout.labels] + [frame.place for frame in layout.frames]
     return union(rects).grown(3)
+
+
+def _joined(wires: list[Wire], joints: set[str]) -> list[Wire]:
+    """The wires; two that meet at a joint where nothing else does are one line with a bend."""
+    lines = list(wires)
+    for joint in sorted(joints):
+        if _meeting(joint, wires) == 2:
+            before = next(line for line in lines if line.arrow.end == joint)
+            after = next(line for line in lines if line.arrow.start == joint)
+            lines[lines.index(before)] = Wire(
+                Arrow(before.arrow.start, after.arrow.end), [*before.points, *after.points[1:]]
+            )
+            lines.remove(after)
+    return lines
 
 
 def _meeting(joint: str, wires: list[Wire]) -> int:

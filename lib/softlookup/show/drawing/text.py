@@ -14,7 +14,7 @@ SCRIPT = 11.6  # what is lowered or raised
 LEADING = 1.3  # from line to line, as a multiple of the letters' size
 
 _SCRIPTS = re.compile(r"([_^])(\{[^{}]*\}|[^\W_]+|\S)")
-_VARIABLE = re.compile(r"(?<![^\W_])(?!I\b|a [^\W\d_]{2})([^\W\d_])(?![^\W_])")
+_VARIABLE = re.compile(r"(?<![^\W_])(?<!<)(?!I\b|a [^\W\d_]{2})([^\W\d_])(?![^\W_])")
 _SERIF = "var(--sl-serif, Georgia, 'Times New Roman', serif)"
 
 # How wide a letter is, as a share of its size: Helvetica's and Arial's widths. The site's own sans
