@@ -1,6 +1,6 @@
 """Drawings of architectures, measured in Chromium: letters, boxes and wires, narrow and wide."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,11 @@ SITE_STYLE = (ROOT / "_static" / "book.css").as_uri()
 FAULTS = """() => [...document.querySelectorAll('svg.sl-drawing')].flatMap((svg) => {
   const faults = [], say = (what) => faults.push(`${svg.closest('figure').id}: ${what}`);
   const rect = (one) => one.getBoundingClientRect();
+  const ink = (text) => {  // the letters themselves: a line's box has room above and below them
+    const {left, right} = rect(text), size = parseFloat(text.getAttribute('font-size')) * scale;
+    const line = rect(svg).top + (text.getAttribute('y') - svg.viewBox.baseVal.y) * scale;
+    return {left, right, top: line - 0.8 * size, bottom: line + 0.3 * size};
+  };
   const meet = (a, b, by = 0) => a.left < b.right - by && b.left < a.right - by
     && a.top < b.bottom - by && b.top < a.bottom - by;
   const holds = (a, b) => a.left <= b.left && a.top <= b.top
@@ -23,13 +28,13 @@ FAULTS = """() => [...document.querySelectorAll('svg.sl-drawing')].flatMap((svg)
   const boxes = [...svg.querySelectorAll('[data-box]')].map((group) => ({
     name: group.dataset.box, words: group.dataset.kind === 'words', place: rect(group),
     shape: [...group.querySelectorAll('rect')].map(rect)[0],
-    texts: [...group.querySelectorAll('text')].map(rect),
+    texts: [...group.querySelectorAll('text')].map(ink),
   }));
   boxes.forEach((one, k) => boxes.slice(k + 1).forEach((other) =>
     meet(one.place, other.place) && say(`${one.name} on ${other.name}`)));
   for (const {name, words, shape, texts} of boxes)
     texts.forEach((text) => words || holds(shape, text) || say(`a text leaves ${name}`));
-  const free = [...svg.querySelectorAll('[data-label] text, [data-frame] text')].map(rect);
+  const free = [...svg.querySelectorAll('[data-label] text, [data-frame] text')].map(ink);
   free.forEach((one, k) => {
     boxes.forEach(({name, place}) => meet(one, place) && say(`a text on ${name}`));
     free.slice(k + 1).forEach((other) => meet(one, other, 2) && say('a text on a text'));
@@ -63,14 +68,21 @@ FAULTS = """() => [...document.querySelectorAll('svg.sl-drawing')].flatMap((svg)
 })"""
 
 
+@pytest.fixture(scope="module")
+def figures() -> str:
+    """All drawings, as HTML."""
+    bundles = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drawing, "display", lambda bundle, raw: bundles.append(bundle))
+        for draw in DRAWINGS:
+            draw()
+    return "\n".join(bundle["text/html"] for bundle in bundles)
+
+
 @pytest.fixture
-def open_drawings(browser, tmp_path: Path, monkeypatch) -> Callable[..., Page]:
+def open_drawings(browser, tmp_path: Path, figures: str) -> Iterator[Callable[..., Page]]:
     """Opens all drawings in one page, in the site's letters or in those of another place."""
-    bundles, opened = [], []
-    monkeypatch.setattr(drawing, "display", lambda bundle, raw: bundles.append(bundle))
-    for draw in DRAWINGS:
-        draw()
-    figures = "\n".join(bundle["text/html"] for bundle in bundles)
+    opened = []
 
     def open_page(width: int, style: str, site: bool = True) -> Page:
         path = tmp_path / "drawings.html"
