@@ -2,6 +2,7 @@
 
 from softlookup.show.book_map import show_book_map
 from softlookup.show.draw import bars, heatmap
+from softlookup.show.drawing import show_drawing
 from softlookup.show.equality import assert_equal
 from softlookup.show.figure import show_figure
 from softlookup.show.figures import FIGURES
@@ -28,6 +29,7 @@ __all__ = [
     "scatter_groups",
     "setup",
     "show_book_map",
+    "show_drawing",
     "show_figure",
     "show_readings",
     "show_recorded",
