@@ -2,6 +2,7 @@
 
 import random
 import re
+from pathlib import Path
 
 import ipywidgets
 import matplotlib
@@ -12,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from matplotlib.ft2font import FT2Font
 
 from softlookup.attention import Attention, attention_weights
 from softlookup.show import (
@@ -29,8 +31,9 @@ from softlookup.show import source as sources
 from softlookup.show import table as tables
 from softlookup.show.draw import ink_on
 from softlookup.show.source import source_of
-from softlookup.show.style import BLUE, COLOURS, CSS_COLOURS, INK
+from softlookup.show.style import BLUE, COLOURS, CSS_COLOURS, INK, TEXT
 
+FONTS = Path(figures.__file__).parent / "fonts"
 ALT = "The line rises to three."
 
 
@@ -114,6 +117,58 @@ def test_a_figure_is_the_same_text_twice_and_shares_no_id_with_another(shown):
     for page, ids in ((shown[0], first), (shown[2], second)):
         used = set(re.findall(r'(?:url\(|href=")#([^")]+)', page["text/html"]))
         assert used <= ids
+
+
+def test_words_are_text_with_their_length_and_formulas_are_outlines(shown):
+    figure = drawn()
+    figure.axes[0].set(title="Loss, in nats", xlabel=r"steps $\sqrt{d_k}$")
+    figure.axes[0].text(0, 1, "tall", rotation=90, weight="bold", family="monospace", alpha=0.5)
+    show_figure(figure, alt=ALT, caption="A line.", name="fig-a-line")
+    texts = re.findall(r"<text ([^>]*)>([^<]*)</text>", shown[0]["text/html"])
+    attributes = {words: dict(re.findall(r'([\w-]+)="([^"]*)"', rest)) for rest, words in texts}
+    assert "Loss, in nats" in attributes
+    assert not any("steps" in words or "$" in words for words in attributes)
+    title = attributes["Loss, in nats"]
+    assert title["fill"] == "currentColor"
+    measured = FT2Font(str(FONTS / "sans-regular.ttf"))
+    measured.set_size(float(title["font-size"]), 72)
+    measured.set_text("Loss, in nats", 0)
+    assert float(title["textLength"]) == pytest.approx(measured.get_width_height()[0] / 64, abs=1)
+    tall = attributes["tall"]
+    assert tall["font-weight"] == "600"
+    assert "--sl-mono" in tall["style"]
+    assert tall["opacity"] == "0.5"
+    assert tall["transform"].startswith("rotate(-90 ")
+
+
+@pytest.mark.parametrize(
+    ("drawn_as", "width", "pixels"),
+    [
+        (5.2, None, 568),
+        (TEXT, None, 568),
+        (4.4, None, 422),
+        (6.4, None, 800),
+        (9.2, None, 800),
+        (3, "text", 568),
+        (3, "column", 800),
+        (3, "margin", 200),
+    ],
+)
+def test_a_figure_is_as_wide_as_text_or_column(shown, drawn_as, width, pixels):
+    figure = drawn()
+    figure.set_figwidth(drawn_as)
+    show_figure(figure, alt=ALT, caption="A line.", name="fig-a-line", width=width)
+    page = shown[0]["text/html"]
+    assert f'style="width: {pixels}px;' in page
+    drawn_pixels = float(re.search(r'viewBox="0 0 ([\d.]+) ', page)[1]) * 96 / 72
+    assert drawn_pixels == pytest.approx(pixels, abs=1)
+    assert ("sl-margin" in page) == (width == "margin")
+
+
+def test_show_figure_refuses_a_width_that_it_does_not_know():
+    rule = "width must be one of 'text', 'column', 'margin'; got width='wide'"
+    with pytest.raises(ValueError, match=rule):
+        show_figure(drawn(), alt=ALT, caption="A line.", name="fig-a-line", width="wide")
 
 
 @pytest.mark.parametrize(
