@@ -86,9 +86,9 @@ def even(n, *, causal):
 
 
 def drawn(svg, n):
-    """A map as it is drawn, from the places and the opacities of its cells."""
+    """A map as it is drawn, from the places and the weights of its cells."""
     cells = svg.locator(".aa-cell").evaluate_all(
-        "(all) => all.map((c) => [c.dataset.at, Number(c.getAttribute('fill-opacity')),"
+        "(all) => all.map((c) => [c.dataset.at, Number(c.dataset.weight),"
         " ...['x', 'y', 'width'].map((name) => Number(c.getAttribute(name)))])"
     )
     found, corner = torch.zeros(n, n, dtype=f64), svg.locator(".aa-frame").first

@@ -90,6 +90,19 @@ def bars(ax: Axes, values: Tensor | Sequence[float], labels: Sequence[str]) -> A
     return ax
 
 
+def share_colour(share: float) -> str:
+    """The colour of an attention weight, or another share from 0 to 1, in all figures.
+
+    Args:
+        share: From 0 to 1; what lies beyond takes the colour of the end.
+
+    Example:
+        >>> share_colour(0), share_colour(1)
+        ('#00224e', '#fee838')
+    """
+    return matplotlib.colors.to_hex(matplotlib.colormaps[WEIGHTS](float(share)))
+
+
 def ink_on(colour: str | Sequence[float]) -> str:
     """Black or white, whichever is easier to read on a colour: its contrast is at least 4.5:1.
 

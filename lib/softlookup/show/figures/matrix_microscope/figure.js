@@ -1,15 +1,13 @@
 // The matrix microscope: a small self-attention to take hold of, and every number's origin.
 
+import { colourBar, shareBar, sharePaint } from "../../kit/colours.js";
 import { button, check, controls } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
 import { range } from "../../kit/maths.js";
 import { asymmetry, maskOf, randomMatrices, selfAttention } from "./maths.js";
 import { conventions, origin } from "./panels.js";
 import {
-  CIVIDIS,
   brief,
-  cividis,
-  colourBar,
   computed,
   diverging,
   entry,
@@ -239,8 +237,8 @@ function weightsMap(app) {
         `query ${app.tokens[i]}, key ${app.tokens[j]}: weight ${text(weights, mask, i, j)}` +
         (mask[i][j] ? "" : ", masked"),
     }),
-    paint: ({ weights }, i, j) => cividis(weights[i][j]),
-    legend: colourBar(CIVIDIS, [el("span", {}, "0"), el("span", {}, "1")]),
+    paint: ({ weights }, i, j) => sharePaint(weights[i][j]),
+    legend: shareBar(),
   });
 }
 
