@@ -9,7 +9,7 @@ from matplotlib.patheffects import withStroke
 from torch import Tensor
 
 from softlookup.checks import require, require_choice
-from softlookup.show.style import COLOURS, INK, PAPER
+from softlookup.show.style import COLOURS, PAPER
 
 _MARKERS = "os^DvP"
 
@@ -77,8 +77,7 @@ def scatter_groups(
         ax.legend()
     ax.set(xticks=[], yticks=[])
     ax.margins(0.15)
-    for spine in ax.spines.values():
-        spine.set(visible=True, color=INK, linewidth=0.6)
+    ax.spines[:].set_visible(False)
     return ax
 
 
