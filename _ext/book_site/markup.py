@@ -69,6 +69,31 @@ def fold_cells(soup: BeautifulSoup) -> None:
             label.string = f"{verb} the {what}"
 
 
+def gather_folds(soup: BeautifulSoup) -> None:
+    """The picture stands before the code that draws it, and folded imports join that code.
+
+    A cell whose code is folded and that shows nothing, as imports do, would be a line by itself; it
+    goes into the fold of the next cell, if that follows at once and is folded, too.
+    """
+    for cell in soup.select("div.cell.tag_hide-input"):
+        fold = cell.find("details", recursive=False)
+        if fold is None or cell.find_parent(class_="tag_solution"):
+            continue
+        output = cell.find(class_="cell_output", recursive=False)
+        if output is not None:
+            output.insert_after(fold.extract())
+            continue
+        following = cell.find_next_sibling()
+        own = following and following.select_one(":scope > details.hide.above-input")
+        if own and "tag_hide-input" in following["class"]:
+            own.summary.insert_after(*fold.select(":scope > .cell_input"))
+            following["class"] = [
+                *following["class"],
+                *set(cell["class"]) - set(following["class"]),
+            ]
+            cell.decompose()
+
+
 def scroll_box(soup: BeautifulSoup, element: Tag, label: str) -> None:
     """Wrap an element in a box that scrolls sideways; the script makes it focusable if it must."""
     box = soup.new_tag("div", attrs={"class": "bk-scroll", "data-label": label})
@@ -143,6 +168,7 @@ class AsWritten(HTMLFormatter):
 STEPS = (
     fold_admonitions,
     fold_cells,
+    gather_folds,
     box_tables,
     free_captions,
     label_equations,

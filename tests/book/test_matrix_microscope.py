@@ -39,7 +39,10 @@ def open_figure(open_figures):
     """Opens microscopes in one page, one in its first state if none is given."""
 
     def open_page(*figures, **options):
-        return open_figures(*(figures or (microscope(),)), ready=".mm-cell", **options)
+        page = open_figures(*(figures or (microscope(),)), ready=".mm-cell", **options)
+        for fold in page.locator(".mm-more > summary").all():
+            fold.click()  # the numbers are folded away at first
+        return page
 
     return open_page
 

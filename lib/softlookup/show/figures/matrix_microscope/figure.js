@@ -130,8 +130,14 @@ export function mount(root, data) {
     el("div", { class: "mm-matrices" }, scoresMap(app), weightsMap(app)),
     remarks(app),
     origin(app),
-    numbers(app),
-    conventions(app),
+    el(
+      "details",
+      { class: "mm-more" },
+      el("summary", { "data-lm-suppress-shortcuts": "true" }, "The numbers, to change by hand"),
+      numbers(app),
+      conventions(app),
+    ),
+    app.problems,
   );
   root.replaceChildren(figure);
   app.update();
@@ -292,7 +298,6 @@ function numbers(app) {
       tokenTable(app, "{v:*V* = *X* *W*^V} and {z:*Z* = *A* *V*}", [group("v"), outputs]),
     ),
     weightsOf(app),
-    app.problems,
   );
 }
 
