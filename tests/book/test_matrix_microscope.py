@@ -40,8 +40,7 @@ def open_figure(open_figures):
 
     def open_page(*figures, **options):
         page = open_figures(*(figures or (microscope(),)), ready=".mm-cell", **options)
-        for fold in page.locator(".mm-more > summary").all():
-            fold.click()  # the numbers are folded away at first
+        page.evaluate("document.querySelectorAll('.mm-more').forEach((one) => (one.open = true))")
         return page
 
     return open_page

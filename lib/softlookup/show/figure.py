@@ -20,7 +20,7 @@ _NAME = re.compile(r"fig-[a-z0-9]+(-[a-z0-9]+)*")
 
 _WIDTHS = {"text": TEXT, "column": COLUMN, "margin": MARGIN}
 _SMALLEST = 0.6  # on a phone; what is then too wide scrolls
-_NEARLY = 0.82  # a figure that has so much of the text's width was drawn for it
+_NEARLY = 0.82, 1.18  # shares of the text's width: a figure between them was drawn for it
 
 
 def show_figure(
@@ -36,9 +36,9 @@ def show_figure(
         caption: What stands below the figure.
         name: The figure's name in links, "fig-" and lower-case words joined by hyphens.
         width: As wide as the "text", as the whole "column", text and margin, or a small figure for
-            the "margin" itself; the height stays. Left out, a figure that was drawn wider than the
-            text becomes as wide as the column, one nearly as wide as the text becomes just so wide,
-            and a smaller one stays as it is.
+            the "margin" itself; the height stays. Left out, a figure that was drawn about as wide
+            as the text becomes just so wide, a wider one as wide as the column, and a smaller one
+            stays as it is.
 
     Raises:
         ValueError: ``alt`` or ``caption`` is empty, ``alt`` is a file name or only repeats
@@ -112,7 +112,8 @@ def _width(drawn: float, width: str | None) -> float:
     """The width of a figure in inches: as named, or the next of those that it was drawn for."""
     if width is not None:
         return _WIDTHS[width]
-    return drawn if drawn < _NEARLY * TEXT else TEXT if drawn <= TEXT else COLUMN
+    least, most = (share * TEXT for share in _NEARLY)
+    return drawn if drawn < least else TEXT if drawn <= most else COLUMN
 
 
 def _page_colours(svg: str) -> str:
