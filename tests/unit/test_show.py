@@ -1,5 +1,6 @@
 """What a chapter shows: figures, tables, sources, interactive figures, the session."""
 
+import io
 import random
 import re
 from pathlib import Path
@@ -13,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from matplotlib import font_manager
 from matplotlib.ft2font import FT2Font
 
 from softlookup.attention import Attention, attention_weights
@@ -32,6 +34,7 @@ from softlookup.show import table as tables
 from softlookup.show.draw import ink_on
 from softlookup.show.source import source_of
 from softlookup.show.style import BLUE, COLOURS, CSS_COLOURS, INK, TEXT
+from softlookup.show.svg import FigureCanvas, load_fonts
 
 FONTS = Path(figures.__file__).parent / "fonts"
 ALT = "The line rises to three."
@@ -139,6 +142,19 @@ def test_words_are_text_with_their_length_and_formulas_are_outlines(shown):
     assert "--sl-mono" in tall["style"]
     assert tall["opacity"] == "0.5"
     assert tall["transform"].startswith("rotate(-90 ")
+
+
+def test_the_fonts_of_the_book_come_with_the_library():
+    load_fonts()
+    wanted = {"Soft Lookup Sans", "Soft Lookup Serif", "Soft Lookup Mono"}
+    assert wanted <= set(font_manager.get_font_names())
+    assert "SIL OPEN FONT LICENSE" in (FONTS / "OFL.txt").read_text(encoding="utf-8")
+
+
+def test_the_canvas_writes_words_as_text():
+    file = io.StringIO()
+    FigureCanvas(drawn()).print_svg(file)
+    assert re.search(r'<text x=[^>]* textLength="[\d.]+"[^>]*>A title</text>', file.getvalue())
 
 
 @pytest.mark.parametrize(
@@ -264,6 +280,15 @@ def test_heatmap_puts_row_0_on_top_and_writes_each_number():
     assert [text.get_text() for text in ax.texts] == ["0.25", "0.75", "1.00", "0.00"]
     assert ax.collections[0].get_clim() == (0.0, 1.0)
     plt.close(ax.figure)
+
+
+def test_a_heatmaps_masked_cells_are_empty_and_their_infinities_legible():
+    _, ax = plt.subplots()
+    values = torch.tensor([[1.0, float("-inf")]])
+    heatmap(ax, values, rows=["a"], columns=["b", "c"], scale="signed")
+    infinity = ax.texts[1]
+    assert infinity.get_text() == "−∞"
+    assert infinity.get_color() == INK
 
 
 def test_heatmap_centres_signed_values_on_zero():

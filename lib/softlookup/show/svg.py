@@ -32,7 +32,7 @@ def load_fonts() -> None:
         font_manager.fontManager.addfont(file)
 
 
-class Renderer(RendererSVG):
+class _Renderer(RendererSVG):
     """As matplotlib's, but that words are text of a known length."""
 
     def draw_text(self, gc, x, y, s, prop, angle, ismath=False, mtext=None):
@@ -68,7 +68,7 @@ class FigureCanvas(FigureCanvasSVG):
             filename = codecs.getwriter("utf-8")(filename)
         dpi, figure.dpi = figure.dpi, 72
         width, height = figure.get_size_inches()
-        svg = Renderer(72 * width, 72 * height, filename, image_dpi=dpi, metadata=metadata)
+        svg = _Renderer(72 * width, 72 * height, filename, image_dpi=dpi, metadata=metadata)
         mixed = MixedModeRenderer(
             figure, width, height, dpi, svg, bbox_inches_restore=bbox_inches_restore
         )
