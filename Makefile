@@ -1,4 +1,4 @@
-# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make corpus · make colab · make floors · make address · make links · make clean
+# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make record · make corpus · make colab · make floors · make address · make links · make clean
 PYTHON ?= python3
 BIN := .venv/bin
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
@@ -7,7 +7,7 @@ export OMP_NUM_THREADS := 1
 # Whatever the shell says, Python keeps what it has compiled: the tests start it dozens of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book test lint units chapters html pages again bench mutants bugs ledger corpus serve colab floors address clean
+.PHONY: book test lint units chapters html pages again bench mutants bugs ledger record corpus serve colab floors address clean
 
 book: .venv/installed
 	@$(BIN)/python _ext/execute.py
@@ -58,6 +58,11 @@ ledger: .venv/installed
 # The 42 classes of bugs that real projects had, alone; the ledger shows what killed each.
 bugs: .venv/installed
 	$(BIN)/python tests/mutants/run.py --bugs
+
+# Runs an experiment of softlookup.recorded with its data, which SOFTLOOKUP_DATA or the cache must
+# hold, and writes its result beside its module: make record NAME=ngram_shakespeare
+record: .venv/installed
+	@$(BIN)/python -m softlookup.recorded $(NAME)
 
 # Freezes the book's prose anew as the corpus of chapters 4, 6, 7, 18 and 19: read them again then.
 corpus: .venv/installed

@@ -55,6 +55,17 @@ def sections(path: Path) -> dict[str, list[tuple[str, str]]]:
     return dict(found)
 
 
+@cache
+def checks(path: Path) -> dict[str, list[str]]:
+    """The check cells of a chapter that settle each concept, by the names that links call them."""
+    found = defaultdict(list)
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if "check" in cell["metadata"].get("tags", []):
+            for concept in cell["metadata"].get("concepts", []):
+                found[concept].append(f"check-{cell['id']}")
+    return dict(found)
+
+
 def _last_heading(markdown: str) -> tuple[str, str] | None:
     tokens = MarkdownIt().parse(markdown)
     titles = [
@@ -90,7 +101,7 @@ class LectureMap(Directive):
             [
                 [nodes.Text(row["id"].replace("-", " "))],
                 [nodes.Text(f"{', '.join(row['lectures'])}: {row['slides']}")],
-                self._links(page, places[row["id"]]),
+                self._links(page, [*places[row["id"]], *_check_links(page, row["id"])]),
                 _literals(f"{name}" for name in row.get("names", [])),
                 [nodes.Text("; ".join(map(_words, row.get("tests", []))))],
             ]
@@ -146,6 +157,11 @@ def literal(name: str) -> nodes.literal:
     for part in re.findall(r"[^._/]*[._/]*", name):
         code += [nodes.Text(part), nodes.raw("", "<wbr>", format="html")] if part else []
     return code
+
+
+def _check_links(page: Page, concept: str) -> list[tuple[str, str]]:
+    """Where the checks of a concept stand, which a link opens: (anchor, text)."""
+    return [(name, "what was checked") for name in checks(page.path).get(concept, [])]
 
 
 def _literals(words) -> list[nodes.Node]:

@@ -43,10 +43,10 @@ WIDE = ("refusals", "data", "drawing", "browser", "answers")
 """Kinds of comparison in which the tests of a whole hold its parts as well."""
 
 
-HELPERS = ("attention.grouped_query.Reading", "data.prose.tenth_out",
-           "exercises.byte_pairs.encode_by_rank", "exercises.byte_pairs.encode_cases",
-           "masks.padding_of", "ops.in_float64")  # fmt: skip
-"""What modules share and no reader calls; and a type that does nothing by itself."""
+HELPERS = ("data.prose.tenth_out", "exercises.byte_pairs.encode_by_rank",
+           "exercises.byte_pairs.encode_cases", "masks.padding_of",
+           "ops.in_float64")  # fmt: skip
+"""What modules share and no reader calls."""
 
 
 def folders(peer: str) -> tuple[str, ...]:
@@ -62,11 +62,17 @@ def public_names() -> dict[str, str]:
         module = path.parent if path.stem == "__init__" else path.with_suffix("")
         parts = module.relative_to(LIBRARY).parts
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not _is_typed_dict(node):
                 name, text = ".".join([*parts, node.name]), ast.get_docstring(node) or ""
                 if is_public(name, text):
                     found[name] = text
     return found
+
+
+def _is_typed_dict(node: ast.stmt) -> bool:
+    """Whether it is a dictionary's type, which does nothing by itself."""
+    bases = getattr(node, "bases", [])
+    return any(isinstance(base, ast.Name) and base.id == "TypedDict" for base in bases)
 
 
 def is_public(name: str, text: str) -> bool:

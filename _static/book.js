@@ -122,15 +122,33 @@
     form.reset(); // the browser remembers what was chosen, the page does not
   }
 
+  // A link may lead to what is folded, or into it: what folds it opens.
+  function openTarget() {
+    const target = document.getElementById(location.hash.slice(1));
+    const folded = [];
+    for (let box = target?.closest("details"); box; box = box.parentElement.closest("details")) {
+      if (!box.open) folded.push(box);
+    }
+    folded.forEach((box) => (box.open = true));
+    if (folded.length) target.scrollIntoView();
+  }
+
+  function setUpTargets() {
+    openTarget();
+    addEventListener("hashchange", openTarget);
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
     setUpEntries();
+    setUpTargets();
     setUpMode();
     setUpMenu();
     setUpScrollBoxes();
     setUpContents();
   });
-  // Paper has no controls: print what is folded.
+  // Paper has no controls: print what is folded, but of a check its one line.
   window.addEventListener("beforeprint", () => {
-    document.querySelectorAll("article details").forEach((box) => (box.open = true));
+    const boxes = document.querySelectorAll("article details:not(.check)");
+    boxes.forEach((box) => (box.open = true));
   });
 })();

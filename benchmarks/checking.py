@@ -63,12 +63,8 @@ def step_of(parts: SimpleNamespace) -> Callable[[], None]:
     sizes = parts.capstone.SIZES["cpu"]
     shape = [sizes[name] for name in ("n_context", "d_model", "n_heads", "n_layers")]
     torch.manual_seed(17)
-    model = parts.gpt.GPT(parts.gpt.GPTConfig(VOCABULARY, *shape, **parts.capstone.TODAY))
-    matrices, rest = parts.training.matrices_and_rest(model)
-    optimizers = [
-        parts.training.Muon(matrices, lr=0.03, momentum=0.9),
-        torch.optim.AdamW(rest, lr=0.01, betas=(0.8, 0.95), weight_decay=0.0),
-    ]
+    model = parts.gpt.GPT(parts.gpt.GPTConfig.quick(VOCABULARY, *shape))
+    optimizers = parts.training.recipe_optimizers(model)
     generator = torch.Generator().manual_seed(17)
     stream = torch.randint(VOCABULARY, (10_000,), generator=generator)
     pieces = parts.objectives.random_pieces(

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.optim import AdamW, Optimizer
 
-from softlookup.attention import Attention, MultiHeadAttention
+from softlookup.attention import Attention, GroupedQueryAttention
 from softlookup.attention.efficient import cache_bytes
 from softlookup.attention.positions import LearnedPositions
 from softlookup.language_models import AddK, FeedForwardLM, KneserNey
@@ -65,7 +65,7 @@ class Unrolled(nn.Module):
 class Backwards(nn.Module):
     """A layer of attention that reads itself and what came before."""
 
-    def __init__(self, layer: Attention | MultiHeadAttention) -> None:
+    def __init__(self, layer: Attention | GroupedQueryAttention) -> None:
         super().__init__()
         self.layer = layer
 
@@ -99,7 +99,7 @@ def one_head(*, places: bool) -> nn.Module:
 
 def many_heads() -> nn.Module:
     """A model that is one layer of heads."""
-    layer = MultiHeadAttention(D_MODEL, N_HEADS, bias=False)
+    layer = GroupedQueryAttention(D_MODEL, N_HEADS, bias=False)
     return ByteModel(Backwards(layer), D_MODEL, places=True)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from . import assets, book_map, built, chapters, figures, markup
+from . import assets, book_map, built, chapters, checks, figures, markup, predictions, road
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -36,7 +36,7 @@ def setup(app: Sphinx) -> dict[str, bool | int]:
     """Register the extension."""
     app.connect("config-inited", use_own_templates)
     app.connect("config-inited", offer_addresses)
-    for module in (assets, chapters, figures, book_map, markup, built):
+    for module in (assets, chapters, checks, figures, book_map, predictions, road, markup, built):
         module.setup(app)
     return {
         "env_version": sources_version(),

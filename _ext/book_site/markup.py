@@ -1,6 +1,7 @@
 """Mends the HTML of a page's body: native fold-outs, boxes that scroll, the list of sections."""
 
 import re
+from collections.abc import Mapping
 
 from bs4 import BeautifulSoup, NavigableString, Tag
 from bs4.dammit import EntitySubstitution
@@ -8,6 +9,7 @@ from bs4.formatter import HTMLFormatter
 from sphinx.application import Sphinx
 
 from .entries import mark_entries
+from .margin import add_cards, cards_of, place_notes
 
 # Drawings, scripts and code are none of this module's business, and an HTML parser may alter them.
 OPAQUE = re.compile(r"<(svg|script|style|pre)\b.*?</\1>", re.S)
@@ -65,6 +67,31 @@ def fold_cells(soup: BeautifulSoup) -> None:
             label = summary.find(class_=name)
             label.name = "span"
             label.string = f"{verb} the {what}"
+
+
+def gather_folds(soup: BeautifulSoup) -> None:
+    """The picture stands before the code that draws it, and folded imports join that code.
+
+    A cell whose code is folded and that shows nothing, as imports do, would be a line by itself; it
+    goes into the fold of the next cell, if that follows at once and is folded, too.
+    """
+    for cell in soup.select("div.cell.tag_hide-input"):
+        fold = cell.find("details", recursive=False)
+        if fold is None or cell.find_parent(class_="tag_solution"):
+            continue
+        output = cell.find(class_="cell_output", recursive=False)
+        if output is not None:
+            output.insert_after(fold.extract())
+            continue
+        following = cell.find_next_sibling()
+        own = following and following.select_one(":scope > details.hide.above-input")
+        if own and "tag_hide-input" in following["class"]:
+            own.summary.insert_after(*fold.select(":scope > .cell_input"))
+            following["class"] = [
+                *following["class"],
+                *set(cell["class"]) - set(following["class"]),
+            ]
+            cell.decompose()
 
 
 def scroll_box(soup: BeautifulSoup, element: Tag, label: str) -> None:
@@ -141,6 +168,7 @@ class AsWritten(HTMLFormatter):
 STEPS = (
     fold_admonitions,
     fold_cells,
+    gather_folds,
     box_tables,
     free_captions,
     label_equations,
@@ -151,12 +179,14 @@ STEPS = (
 )
 
 
-def mend(html: str) -> str:
-    """The body of a page with all of the above done."""
+def mend(html: str, terms: Mapping[str, str] | None = None) -> str:
+    """The body of a page with all of the above done; ``terms`` are the glossary's definitions."""
     hidden, kept = hide_opaque(html)
     soup = BeautifulSoup(hidden, "html.parser")
     for step in STEPS:
         step(soup)
+    place_notes(soup, kept)
+    add_cards(soup, terms or {})
     writer = AsWritten(entity_substitution=EntitySubstitution.substitute_xml)
     return show_opaque(soup.decode(formatter=writer), kept)
 
@@ -178,7 +208,7 @@ def header_links(groups: list[dict]) -> list[dict]:
 def mend_page(app: Sphinx, pagename, templatename, context, doctree) -> None:
     """Prepare what the page template prints."""
     if context.get("body"):
-        context["body"] = mend(context["body"])
+        context["body"] = mend(context["body"], cards_of(app))
     context["page_contents"] = page_contents(context.get("toc") or "")
     context["page_links"] = header_links(context.get("header_buttons") or [])
     context["is_notebook"] = str(context.get("page_source_suffix", "")).endswith("ipynb")

@@ -86,9 +86,9 @@ def even(n, *, causal):
 
 
 def drawn(svg, n):
-    """A map as it is drawn, from the places and the opacities of its cells."""
+    """A map as it is drawn, from the places and the weights of its cells."""
     cells = svg.locator(".aa-cell").evaluate_all(
-        "(all) => all.map((c) => [c.dataset.at, Number(c.getAttribute('fill-opacity')),"
+        "(all) => all.map((c) => [c.dataset.at, Number(c.dataset.weight),"
         " ...['x', 'y', 'width'].map((name) => Number(c.getAttribute(name)))])"
     )
     found, corner = torch.zeros(n, n, dtype=f64), svg.locator(".aa-frame").first
@@ -213,9 +213,9 @@ def test_a_token_tells_what_it_reads(open_figure):
         page.locator(".aa-word").nth(i).click()
         row = weights[0, 0, i]
         shades = page.locator(".aa-shade").evaluate_all(
-            "(all) => all.map((shade) => Number(shade.style.opacity))"
+            "(all) => all.map((shade) => parseFloat(shade.style.width))"
         )
-        assert shades == pytest.approx(row.tolist(), abs=0.51e-4)
+        assert shades == pytest.approx((100 * row).tolist(), abs=0.51e-2)
         pressed = page.locator(".aa-word").evaluate_all(
             "(all) => all.map((word) => word.getAttribute('aria-pressed') === 'true')"
         )

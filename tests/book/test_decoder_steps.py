@@ -130,7 +130,7 @@ def strip(page, selector):
 
 def grid(page):
     """The cells of the matrix A, row by row."""
-    script = "(cells) => cells.map((cell) => Number(cell.getAttribute('fill-opacity')))"
+    script = "(cells) => cells.map((cell) => Number(cell.dataset.weight))"
     return page.locator(".ds-grid .ds-cell").evaluate_all(script)
 
 

@@ -13,7 +13,7 @@ import registry
 from reference_ledger import public_things
 
 PUBLIC = list(public_things().items())
-NO_CONCEPT = ("checks", "show", "exercises", "data")  # nothing to teach
+NO_CONCEPT = ("checks", "show", "exercises", "data", "recorded")  # nothing to teach
 
 
 @cache

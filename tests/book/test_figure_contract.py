@@ -121,7 +121,8 @@ UNSEEN = """() => {
   return focused > blurred ? [] : [one.outerHTML.slice(0, 120)];
 }"""
 """What has the focus without a ring: around it, around its handle, or around its chip."""
-TEXTS = """() => [...document.querySelectorAll("figure")].map((one) => one.innerText)"""
+TEXTS = """() => [...document.querySelectorAll("figure :is(.sl-body, figcaption)")]
+    .map((one) => one.innerText)"""
 
 
 def example_of(folder):

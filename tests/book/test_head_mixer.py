@@ -218,7 +218,7 @@ def test_the_maps_are_the_weights_of_the_chosen_text(open_figure):
         assert_sheet(page, CASE.scores(ALL)[text], CASE.targets[text], CASE.texts[text])
         for h, strip in enumerate(page.locator(".hm-strip").all()):
             opacity = strip.locator("rect").evaluate_all(
-                "(all) => all.map((cell) => Number(cell.getAttribute('fill-opacity')))"
+                "(all) => all.map((cell) => Number(cell.dataset.weight))"
             )
             found = torch.tensor(opacity, dtype=torch.float64).reshape(5, 5)
             torch.testing.assert_close(found, weights[text, h], rtol=0, atol=0.51e-4)

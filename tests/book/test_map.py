@@ -3,6 +3,7 @@
 import ast
 import importlib
 import json
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -33,10 +34,20 @@ def functions(file: str) -> set[str]:
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
+def tree(source: str) -> ast.Module:
+    """The syntax tree of a cell, IPython's lines left out."""
+    return ast.parse(re.sub(r"^(\s*)[%!].*", r"\1pass", source, flags=re.MULTILINE))
+
+
 def asserts(source: str) -> bool:
-    """Whether a cell checks something: an assert, or a with-raises that fails unless it raises."""
-    code = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith("%"))
-    return any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(code)))
+    """Whether a cell checks something: an assert, or a call of a function such as assert_equal."""
+    return any(isinstance(node, ast.Assert) or _asserts(node) for node in ast.walk(tree(source)))
+
+
+def _asserts(node: ast.AST) -> bool:
+    called = node.func if isinstance(node, ast.Call) else None
+    name = getattr(called, "attr", getattr(called, "id", ""))
+    return name.startswith("assert_")
 
 
 def test_the_contract_is_whole():
@@ -59,6 +70,25 @@ def test_a_cell_that_claims_a_row_is_executed_and_checks_something(page):
             if asserts("".join(cell["source"])):
                 checked.add(concept)
     assert checked == set(lecture_map.sections(page.path))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_row_that_check_cells_settle_leads_to_each_of_them(page):
+    bound = {
+        (concept, f"check-{cell['id']}")
+        for cell in cells(page.path)
+        if "check" in cell["metadata"].get("tags", [])
+        for concept in cell["metadata"].get("concepts", [])
+    }
+    linked = lecture_map.checks(page.path)
+    assert {(concept, name) for concept, names in linked.items() for name in names} == bound
+    if not bound:
+        return
+    built = ROOT / "_build" / "html" / "chapters" / "lecture_map.html"
+    if not built.exists():
+        pytest.skip("the site is not built: run `make book`")
+    text = built.read_text(encoding="utf-8")
+    assert not [name for _, name in bound if f'href="{page.path.stem}.html#{name}"' not in text]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])

@@ -39,7 +39,9 @@ def open_figure(open_figures):
     """Opens microscopes in one page, one in its first state if none is given."""
 
     def open_page(*figures, **options):
-        return open_figures(*(figures or (microscope(),)), ready=".mm-cell", **options)
+        page = open_figures(*(figures or (microscope(),)), ready=".mm-cell", **options)
+        page.evaluate("document.querySelectorAll('.mm-more').forEach((one) => (one.open = true))")
+        return page
 
     return open_page
 

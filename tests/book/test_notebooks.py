@@ -18,7 +18,9 @@ from softlookup.data.downloads import cache_folder as softlookup_cache_folder
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = [page.path for page in registry.notebooks()]
 CHAPTERS = [page.path for page in registry.chapters()]
-MACHINERY = ("softlookup.exercises", "softlookup.show", "softlookup.data", "softlookup.checks")
+MACHINERY = tuple(
+    f"softlookup.{name}" for name in ("exercises", "show", "recorded", "data", "checks")
+)
 FORBIDDEN = {
     "a path of the machine": r"(?<![\w.])/(home|root|tmp|usr|work|Users|var|opt)/|\.venv",
     "an address in memory": r"\b0x[0-9a-f]{6,}",

@@ -3,6 +3,7 @@
 import collections
 import doctest
 import inspect
+import math
 import multiprocessing
 import os
 import pickle
@@ -10,7 +11,7 @@ import re
 import subprocess
 import sys
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import FrozenInstanceError, dataclass, replace
 from pathlib import Path
@@ -483,7 +484,9 @@ def test_ids_of_an_attribute():
         vocabulary.decode(torch.tensor([2, 0]))
     with refuses(ValueError, "ids[1] must be an integer from 0 to 1; got ids[1]=-1"):
         vocabulary.decode([0, -1])
-    with refuses(ValueError, "the elements of ids must each be an integer; got wrong=[True, 'a']"):
+    with refuses(
+        ValueError, "the elements of ids must each be an integer; got ids[1]=True, ids[2]='a'"
+    ):
         vocabulary.decode([0, True, "a"])
     with refuses(ValueError, "id_ must be an integer from 0 to 1; got id_=2"):
         vocabulary.word(2)
@@ -525,10 +528,17 @@ RANGES = [
     (Positive, "positive and finite", [1e-9, 3, 10**18], [0, -0.0, -1, True, None]),
     (NotNegative, "at least 0 and finite", [0, 0.0, 2.5], [-1e-9, "0"]),
     (Rate, "at least 0 and less than 1", [0, 0.5], [1, 1.0, -0.1, False, None]),
-    (Share, "at least 0 and at most 1", [0, 1, 0.5], [1.001, -1]),
+    (Share, "from 0 to 1", [0, 1, 0.5], [1.001, -1]),
     (Annotated[float, Finite], "finite", [-3, 0.5], [None]),
     (Annotated[float, Range(2, 5, above=True)], "more than 2 and at most 5", [3, 5], [2, 6]),
     (Annotated[int, Range(2, 5)], "an integer from 2 to 5", [2, 5], [1, 6, 2.5]),
+    (
+        Annotated[int, Range(2, 5, above=True)],
+        "an integer of more than 2 and at most 5",
+        [3, 5],
+        [2, 6, 2.5],
+    ),
+    (Annotated[float, Range(high=5)], "at most 5 and finite", [-3, 5], [5.1]),
     (int | float, "a number", [2, 2.5, float("inf")], ["2", True]),
     (float, "a number", [2, -2.5], [None, b"2"]),
     (int, "an integer", [-2, 10**18], [2.0, True]),
@@ -634,6 +644,23 @@ Element = typing.TypeVar("Element")
 Width = typing.TypeVar("Width", bound=Size)
 
 
+SomeModule = typing.TypeVar("SomeModule", bound=nn.Module)
+
+
+@pytest.mark.parametrize("hint", [type[nn.Module], type[SomeModule]])
+def test_classes(hint):
+    one(hint, nn.Module, nn.Linear)
+    for wrong, came in ((int, "a type int"), (3, "3"), (nn.ReLU(), "a ReLU")):
+        with refuses(TypeError, f"x must be a Module class; got x={came}"):
+            one(hint, wrong)
+
+
+def test_classes_of_any_kind():
+    one(type[Element], int, nn.Module)
+    with refuses(TypeError, "x must be a class; got x=3"):
+        one(type[Element], 3)
+
+
 def test_annotations_that_ask_nothing():
     for hint in (Any, object, Element, Sized):
         one(hint, None, 3, ones(2), "a")
@@ -654,10 +681,30 @@ def test_one_of_several_kinds():
         one(hint, ones(2))
     with refuses(ValueError, "x must have the shape (batch,); got x=(2, 3)"):
         one(hint, ones(2, 3).int())
-    with refuses(ValueError, "the elements of x must each be an integer; got wrong=[None, 2.5]"):
+    with refuses(ValueError, "the elements of x must each be an integer; got x[0]=None, x[2]=2.5"):
         one(hint, [None, 2, 2.5])
     with refuses(ValueError, "x must be a list, not one string; got x='12'"):
         one(hint, "12")
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (Finite, "a finite number"),
+        (Range(0), "a finite number of at least 0"),
+        (Range(0, above=True), "a finite number of more than 0"),
+        (Range(0, 1), "a number from 0 to 1"),
+        (Range(0, 1, below=True), "a number of at least 0 and less than 1"),
+    ],
+)
+def test_a_number_beside_another_kind(limits, words):
+    hint = Annotated[float | Float[Tensor, "*#batch"], limits]
+    one(hint, 0.5, ones(3, 2) / 2)
+    words += " or a tensor of real numbers with the shape (...)"
+    with refuses(ValueError, f"x must be {words}; got x=inf"):
+        one(hint, math.inf)
+    with refuses(ValueError, f"x must be {limits.words}; got smallest=inf, largest=inf"):
+        one(hint, torch.tensor(math.inf))
 
 
 def test_a_range_or_none():
@@ -673,7 +720,7 @@ def test_a_range_or_none():
 def test_lists_of_several_depths():
     hint = Int[Tensor, "*batch n"] | Sequence[int] | Sequence[Sequence[int]]
     one(hint, [1, 2], [[1], [2, 3]], torch.tensor([[1]]))
-    with refuses(ValueError, "the elements of x[1] must each be an integer; got wrong=['a']"):
+    with refuses(ValueError, "the elements of x[1] must each be an integer; got x[1][0]='a'"):
         one(hint, [[1], ["a"]])
 
 
@@ -701,15 +748,24 @@ def test_lists_of_words():
     for wrong, text in ((None, "None"), ({"a"}, "{'a'}"), (ones(2), "a tensor of shape (2,)")):
         with refuses(TypeError, f"x must be a list; got x={text}"):
             one(Sequence[str], wrong)
-    with refuses(ValueError, "the elements of x must each be a string; got wrong=[0, 1, 2, 3, 4]"):
+    five = "x[1]=0, x[2]=1, x[3]=2, x[4]=3, x[5]=4"
+    with refuses(ValueError, f"the elements of x must each be a string; got {five}"):
         one(Sequence[str], ["a", *range(9)])
+
+
+def test_elements_of_a_set_have_no_place():
+    one(Collection[str], {"a"}, frozenset(), ["a"])
+    with refuses(ValueError, "the elements of x must each be a string; got wrong=[2]"):
+        one(Collection[str], {2})
+    with refuses(ValueError, "the elements of x must each be a string; got x[1]=2"):
+        one(Collection[str], ("a", 2))
 
 
 def test_lists_in_lists_are_told_by_their_place():
     one(Sequence[Sequence[str]], [["a"], []])
     with refuses(ValueError, "x[1] must be a list, not one string; got x[1]='b'"):
         one(Sequence[Sequence[str]], [["a"], "b"])
-    with refuses(ValueError, "the elements of x[1] must each be a string; got wrong=[None]"):
+    with refuses(ValueError, "the elements of x[1] must each be a string; got x[1][0]=None"):
         one(Sequence[Sequence[str]], [["a"], [None]])
 
 
@@ -719,14 +775,14 @@ def test_lists_of_tensors_agree():
     with refuses(ValueError, f"{rule}; got x[0]=(2, 3), x[1]=(5, 3)"):
         one(Sequence[Float[Tensor, "n d"]], [ones(2, 3), ones(5, 3)])
     words = "a tensor of real numbers with the shape (n,)"
-    with refuses(TypeError, f"the elements of x must each be {words}; got wrong=[None, [1.0]]"):
+    with refuses(TypeError, f"the elements of x must each be {words}; got x[0]=None, x[2]=[1.0]"):
         one(Sequence[Float[Tensor, "n"]], [None, ones(2), [1.0]])
 
 
 def test_ranges_of_elements():
     one(Sequence[Size], [1, 2])
     rule = "the elements of x must each be an integer of at least 1"
-    with refuses(ValueError, f"{rule}; got wrong=[0, True]"):
+    with refuses(ValueError, f"{rule}; got x[1]=0, x[2]=True"):
         one(Sequence[Size], [1, 0, True])
 
 
@@ -765,8 +821,8 @@ def test_mappings():
     with refuses(ValueError, "the keys of x must each be a string; got wrong=[1]"):
         one(hint, {1: ones(2)})
     words = "a tensor of real numbers with the shape (n,)"
-    with refuses(TypeError, f"the values of x must each be {words}; got wrong=[None]"):
-        one(hint, {"a": None})
+    with refuses(TypeError, f"the values of x must each be {words}; got x['b']=None"):
+        one(hint, {"a": ones(2), "b": None})
     rule = "x['a'] and x['b'] must have the same n, where x['b'] has the shape (n,)"
     with refuses(ValueError, f"{rule}; got x['a']=(2,), x['b']=(3,)"):
         one(hint, {"a": ones(2), "b": ones(3)})

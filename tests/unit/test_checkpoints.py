@@ -304,6 +304,15 @@ def test_a_group_may_have_an_option_of_its_own(path):
     assert [group["lr"] for group in again.param_groups] == [0.1, 0.1]
 
 
+def test_an_optimiser_that_is_not_described(saved, path):
+    def change(tensors, about):
+        del about["optimizers"][1]["groups"]
+
+    rewritten(path, change)
+    rule = "an optimiser must be described as describe does; got missing=['groups'], extra=[]"
+    refused(path, re.escape(rule))
+
+
 def test_a_state_that_does_not_fit_its_parameter(saved, path):
     def change(tensors, about):
         tensors["optimizers.1.exp_avg.embedding.weight"] = torch.zeros(7, 6)
@@ -346,10 +355,15 @@ def test_saving_refuses_bad_input(path):
     run = Run(5)
     with pytest.raises(ValueError, match="the folder of the file must exist"):
         run.save(path / "deeper")
-    with pytest.raises(ValueError, match="step must be an integer of at least 0; got step=-1"):
-        run.save(path, step=-1)
-    adam = torch.optim.AdamW(nn.Linear(2, 3).parameters())
+    other = nn.Linear(2, 3)
+    adam = torch.optim.AdamW(run.model.parameters())
+    adam.add_param_group({"params": other.parameters()})
     rule = "an optimiser's parameters must be those of the model; got strange=[(3, 2), (3,)]"
+    with pytest.raises(ValueError, match=re.escape(rule)):
+        save_checkpoint(path, run.model, optimizers=adam)
+    other(torch.ones(2)).sum().backward()
+    adam.step()
+    del adam.param_groups[1]  # it still remembers them
     with pytest.raises(ValueError, match=re.escape(rule)):
         save_checkpoint(path, run.model, optimizers=adam)
     rate = torch.optim.AdamW(run.model.parameters(), lr=torch.tensor(0.1))

@@ -345,5 +345,5 @@ def test_fit_options_out_of_range(binary, multiclass):
     _, _, x, y = multiclass
     with refused("n_classes must be an integer of at least 1 or None; got n_classes=0"):
         fit_softmax(x, y, n_classes=0)
-    with refused("y must be at least 0 and at most 1000000; got smallest=-1, largest=-1"):
+    with refused("y must be from 0 to 1000000; got smallest=-1, largest=-1"):
         fit_softmax(x, -torch.ones_like(y))

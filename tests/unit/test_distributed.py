@@ -205,14 +205,8 @@ def test_bytes_by_hand(world_size):
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match=r"kind must be one of 'ddp', 'fsdp'; got kind='dp'"):
-        training.distribute(nn.Linear(2, 3), "dp")
-    with pytest.raises(ValueError, match=r"kind must be one of 'ddp', 'fsdp'; got kind='dp'"):
-        training.bytes_sent(8, 2, "dp")
-    with pytest.raises(ValueError, match=r"n_bytes must be an integer of at least 0; got"):
+    with pytest.raises(ValueError, match=r"n_bytes must be at least 0; got n_bytes=-1"):
         training.bytes_sent(-1, 2, "ddp")
-    with pytest.raises(ValueError, match=r"world_size must be an integer of at least 1; got"):
-        training.bytes_sent(8, 0, "ddp")
     with pytest.raises(ValueError, match=r"rank must be less than world_size; got rank=2"):
         training.share_of([1, 2, 3], 2, 2)
     with pytest.raises(ValueError, match=r"every must be an integer of at least 1; got every=0"):

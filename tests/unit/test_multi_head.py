@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from torch import nn
 from torch.testing import assert_close
 
 from softlookup.attention import (
@@ -93,6 +94,23 @@ def test_a_head_starts_with_other_numbers_than_the_next():
         blocks = w.weight.chunk(8)
         assert not any(blocks[h].equal(blocks[0]) for h in range(1, 8))
         assert w.weight.abs().max() <= 1 / math.sqrt(64)  # nn.Linear's own start
+
+
+@pytest.mark.parametrize("n_kv_heads", [6, 3, 1])
+def test_each_projection_is_drawn_once_and_in_order(n_kv_heads):
+    """A seed gives what four linear layers would hold: nothing is drawn and thrown away."""
+    sizes = {"W_Q": (7, 6 * 2), "W_K": (11, n_kv_heads * 2), "W_V": (11, n_kv_heads * 5)}
+    sizes["W_O"] = (6 * 5, 7)
+    torch.manual_seed(5)
+    by_hand = nn.ModuleDict({name: nn.Linear(*size) for name, size in sizes.items()})
+    drawn_next = torch.rand(3)
+    torch.manual_seed(5)
+    options = {"d_k": 2, "d_v": 5, "d_context": 11, "n_kv_heads": n_kv_heads}
+    layer = GroupedQueryAttention(7, 6, **options)
+    assert torch.rand(3).equal(drawn_next)
+    assert list(layer.state_dict()) == list(by_hand.state_dict())
+    for name, parameter in by_hand.named_parameters():
+        assert layer.get_parameter(name).equal(parameter), name
 
 
 def test_split_and_join_by_hand():
@@ -421,3 +439,9 @@ def test_rotary_needs_a_key_for_each_query(layer, x, context):
 def test_heads_divide_the_width(x):
     with pytest.raises(ValueError, match=r"divide the width .* got rows=\(2, 13, 7\), n_heads=2"):
         split_heads(x, 2)
+
+
+def test_positions_are_at_least_0(layer, x, context):
+    places = torch.arange(17) - 1
+    with pytest.raises(ValueError, match=r"positions must be at least 0 .* got smallest=-1"):
+        layer(x, context, rotary=lambda rows, positions: rows, positions=places)

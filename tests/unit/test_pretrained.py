@@ -255,6 +255,15 @@ def test_a_model_stays_as_it_was():
     assert layer.bias.eq(1).all()
 
 
+@pytest.mark.parametrize("ours", [["weight"], ["weight", "strange"], ["weight", "bias", "bias"]])
+def test_parts_that_are_not_those_of_the_model(ours):
+    parts = [Part(name, (name,)) for name in ours]
+    tensors = {"weight": torch.zeros(5, 3), "bias": torch.zeros(5)}
+    rule = f"parts must name each parameter of the model once; got parts={sorted(ours)}, model=["
+    with pytest.raises(ValueError, match=re.escape(rule)):
+        fill(nn.Linear(3, 5), parts, tensors)
+
+
 def test_two_names_of_one_prefix(gpt2_tensors):
     gpt2_tensors["ln_f.bias"] = gpt2_tensors["transformer.ln_f.bias"]
     with pytest.raises(ValueError, match=re.escape("extra=['ln_f.bias']")):

@@ -1,7 +1,9 @@
 """What a chapter shows: figures, tables, sources, interactive figures, the session."""
 
+import io
 import random
 import re
+from pathlib import Path
 
 import ipywidgets
 import matplotlib
@@ -12,6 +14,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from matplotlib import font_manager
+from matplotlib.ft2font import FT2Font
 
 from softlookup.attention import Attention, attention_weights
 from softlookup.show import (
@@ -29,8 +33,10 @@ from softlookup.show import source as sources
 from softlookup.show import table as tables
 from softlookup.show.draw import ink_on
 from softlookup.show.source import source_of
-from softlookup.show.style import BLUE, COLOURS, CSS_COLOURS, INK
+from softlookup.show.style import BLUE, COLOURS, CSS_COLOURS, INK, TEXT
+from softlookup.show.svg import FigureCanvas, load_fonts
 
+FONTS = Path(figures.__file__).parent / "fonts"
 ALT = "The line rises to three."
 
 
@@ -114,6 +120,72 @@ def test_a_figure_is_the_same_text_twice_and_shares_no_id_with_another(shown):
     for page, ids in ((shown[0], first), (shown[2], second)):
         used = set(re.findall(r'(?:url\(|href=")#([^")]+)', page["text/html"]))
         assert used <= ids
+
+
+def test_words_are_text_with_their_length_and_formulas_are_outlines(shown):
+    figure = drawn()
+    figure.axes[0].set(title="Loss, in nats", xlabel=r"steps $\sqrt{d_k}$")
+    figure.axes[0].text(0, 1, "tall", rotation=90, weight="bold", family="monospace", alpha=0.5)
+    show_figure(figure, alt=ALT, caption="A line.", name="fig-a-line")
+    texts = re.findall(r"<text ([^>]*)>([^<]*)</text>", shown[0]["text/html"])
+    attributes = {words: dict(re.findall(r'([\w-]+)="([^"]*)"', rest)) for rest, words in texts}
+    assert "Loss, in nats" in attributes
+    assert not any("steps" in words or "$" in words for words in attributes)
+    title = attributes["Loss, in nats"]
+    assert title["fill"] == "currentColor"
+    measured = FT2Font(str(FONTS / "sans-regular.ttf"))
+    measured.set_size(float(title["font-size"]), 72)
+    measured.set_text("Loss, in nats", 0)
+    assert float(title["textLength"]) == pytest.approx(measured.get_width_height()[0] / 64, abs=1)
+    tall = attributes["tall"]
+    assert tall["font-weight"] == "600"
+    assert "--sl-mono" in tall["style"]
+    assert tall["opacity"] == "0.5"
+    assert tall["transform"].startswith("rotate(-90 ")
+
+
+def test_the_fonts_of_the_book_come_with_the_library():
+    load_fonts()
+    wanted = {"Soft Lookup Sans", "Soft Lookup Serif", "Soft Lookup Mono"}
+    assert wanted <= set(font_manager.get_font_names())
+    assert "SIL OPEN FONT LICENSE" in (FONTS / "OFL.txt").read_text(encoding="utf-8")
+
+
+def test_the_canvas_writes_words_as_text():
+    file = io.StringIO()
+    FigureCanvas(drawn()).print_svg(file)
+    assert re.search(r'<text x=[^>]* textLength="[\d.]+"[^>]*>A title</text>', file.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("drawn_as", "width", "pixels"),
+    [
+        (5.2, None, 568),
+        (TEXT, None, 568),
+        (4.4, None, 422),
+        (6.4, None, 568),
+        (7.6, None, 800),
+        (9.2, None, 800),
+        (3, "text", 568),
+        (3, "column", 800),
+        (3, "margin", 200),
+    ],
+)
+def test_a_figure_is_as_wide_as_text_or_column(shown, drawn_as, width, pixels):
+    figure = drawn()
+    figure.set_figwidth(drawn_as)
+    show_figure(figure, alt=ALT, caption="A line.", name="fig-a-line", width=width)
+    page = shown[0]["text/html"]
+    assert f'style="width: {pixels}px;' in page
+    drawn_pixels = float(re.search(r'viewBox="0 0 ([\d.]+) ', page)[1]) * 96 / 72
+    assert drawn_pixels == pytest.approx(pixels, abs=1)
+    assert ("sl-margin" in page) == (width == "margin")
+
+
+def test_show_figure_refuses_a_width_that_it_does_not_know():
+    rule = "width must be one of 'text', 'column', 'margin'; got width='wide'"
+    with pytest.raises(ValueError, match=rule):
+        show_figure(drawn(), alt=ALT, caption="A line.", name="fig-a-line", width="wide")
 
 
 @pytest.mark.parametrize(
@@ -208,6 +280,15 @@ def test_heatmap_puts_row_0_on_top_and_writes_each_number():
     assert [text.get_text() for text in ax.texts] == ["0.25", "0.75", "1.00", "0.00"]
     assert ax.collections[0].get_clim() == (0.0, 1.0)
     plt.close(ax.figure)
+
+
+def test_a_heatmaps_masked_cells_are_empty_and_their_infinities_legible():
+    _, ax = plt.subplots()
+    values = torch.tensor([[1.0, float("-inf")]])
+    heatmap(ax, values, rows=["a"], columns=["b", "c"], scale="signed")
+    infinity = ax.texts[1]
+    assert infinity.get_text() == "−∞"
+    assert infinity.get_color() == INK
 
 
 def test_heatmap_centres_signed_values_on_zero():

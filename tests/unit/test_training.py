@@ -477,11 +477,9 @@ def test_too_few_batches():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_steps": 0}, "n_steps must be an integer of at least 1; got n_steps=0"),
-        ({"n_steps": 2, "n_parts": 0}, "n_parts must be an integer of at least 1; got n_parts=0"),
         ({"n_steps": 2, "n_parts": 2}, "a step of more than one part needs count"),
         ({"n_steps": 2, "n_done": 3}, "n_done must be at most n_steps; got n_done=3, n_steps=2"),
-        ({"n_steps": 2, "progress": -1}, "progress must be an integer of at least 0"),
+        ({"n_steps": 2, "clip": 0.0}, "clip must be above 0; got clip=0.0"),
     ],
 )
 def test_the_loop_refuses_bad_numbers(options, message):

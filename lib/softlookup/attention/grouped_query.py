@@ -6,7 +6,7 @@ scores, a cache of what was read before, and PyTorch's fused kernel.
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TypedDict, Unpack
+from typing import Annotated, TypedDict, Unpack
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from softlookup.attention.cache import LayerCache
 from softlookup.attention.dot_product import attention_scores
 from softlookup.attention.multi_head import MultiHeadAttention, join_heads, split_heads
-from softlookup.checks import Rate, Size, checked, require, require_pair_mask
+from softlookup.checks import Range, Rate, Size, checked, require, require_pair_mask
 from softlookup.layers import RMSNorm
 from softlookup.masks import causal_mask
 
@@ -32,7 +32,7 @@ class Reading(TypedDict, total=False):
         score_bias: Finite numbers added to the scores before the softmax, (heads, n_q, n_k) or
             anything that can be laid over the scores (..., heads, n_q, n_k).
         positions: For ``rotary``: where each token that is read stands, (n_k) or (..., n_k) with
-            the leading axes of ``x``; 0, 1, 2, ... if left out.
+            the leading axes of ``x``, integers of at least 0; 0, 1, 2, ... if left out.
         cache: Keys and values of tokens read before. Those of the context are put behind them, in
             this very cache, and all are read: then n_k counts all of them.
 
@@ -41,7 +41,7 @@ class Reading(TypedDict, total=False):
 
     rotary: Callable[..., Tensor] | None
     score_bias: Float[Tensor, "... #n_q #n_read"] | None
-    positions: Int[Tensor, "... n_read"] | None
+    positions: Annotated[Int[Tensor, "... n_read"], Range(0)] | None
     cache: LayerCache | None
 
 
@@ -99,15 +99,16 @@ class GroupedQueryAttention(MultiHeadAttention):
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         rule = "n_kv_heads must divide n_heads"
         require(n_heads % n_kv_heads == 0, rule, n_heads=n_heads, n_kv_heads=n_kv_heads)
+        self.n_kv_heads = n_kv_heads  # first: the projections are as wide as it says
         super().__init__(d_model, n_heads, dropout=dropout, bias=bias, **options)
-        if n_kv_heads < n_heads:
-            width_k, width_v = (w.out_features // n_heads for w in (self.W_K, self.W_V))
-            self.W_K = nn.Linear(self.d_context, n_kv_heads * width_k, bias=bias)
-            self.W_V = nn.Linear(self.d_context, n_kv_heads * width_v, bias=bias)
-        self.n_kv_heads, self.fused = n_kv_heads, fused
+        self.fused = fused
         self.query_norm, self.key_norm = (
             RMSNorm(self.W_Q.out_features // n_heads) if qk_norm else None for _ in range(2)
         )
+
+    def _of_context(self, width: int, *, bias: bool) -> nn.Linear:
+        """A projection of what is read, which neighbouring heads share."""
+        return nn.Linear(self.d_context, self.n_kv_heads * width, bias=bias)
 
     def forward(
         self,
@@ -231,8 +232,19 @@ class GroupedQueryAttention(MultiHeadAttention):
             require(bool(bias.detach().isfinite().all()), rule)
 
 
-def is_causal(mask: Bool[Tensor, "... n_q n_k"]) -> bool:
+@checked
+def is_causal(mask: Bool[Tensor, "*batch n_q n_k"]) -> bool:
     """Whether a mask is one causal mask for all texts and heads, of as many keys as queries.
+
+    Args:
+        mask: True where a query may read a key.
+
+    Returns:
+        True for ``causal_mask(n)`` with n of at least 1, also where it has leading axes of length
+        1; False for every other mask.
+
+    Raises:
+        ValueError: ``mask`` is not boolean, or has one axis alone.
 
     Example:
         >>> is_causal(causal_mask(3)), is_causal(~causal_mask(3))

@@ -120,10 +120,14 @@ class MultiHeadAttention(SoftLookup):
         d_context = d_model if d_context is None else d_context
         self.d_model, self.d_context, self.n_heads = d_model, d_context, n_heads
         self.W_Q = nn.Linear(d_model, n_heads * d_k, bias=bias)
-        self.W_K = nn.Linear(d_context, n_heads * d_k, bias=bias)
-        self.W_V = nn.Linear(d_context, n_heads * d_v, bias=bias)
+        self.W_K = self._of_context(d_k, bias=bias)
+        self.W_V = self._of_context(d_v, bias=bias)
         self.W_O = nn.Linear(n_heads * d_v, d_model, bias=bias)
         self.heads = nn.Identity()  # probe: what each head read
+
+    def _of_context(self, width: int, *, bias: bool) -> nn.Linear:
+        """A projection of what is read; every head has its own."""
+        return nn.Linear(self.d_context, self.n_heads * width, bias=bias)
 
     def forward(
         self,

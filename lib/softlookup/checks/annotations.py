@@ -20,6 +20,7 @@ from softlookup.checks.rules import (
     NumberRule,
     RecordRule,
     Rule,
+    SubclassRule,
     UnionRule,
     a,
 )
@@ -92,6 +93,9 @@ def _rule_of_union(inner: tuple[object, ...], entries: Entries) -> Rule:
 def _rule_of_class(hint: object, kind: type, inner: tuple[object, ...], entries: Entries) -> Rule:
     if kind in (collections.abc.Callable, typing.Callable):
         return CallableRule()
+    if kind is type and inner:
+        parent = getattr(inner[0], "__bound__", None) or inner[0]
+        return SubclassRule(parent) if isinstance(parent, type) else KindRule(type, "a class")
     if kind is tuple and inner and inner[-1] is not Ellipsis:
         return ContainerRule(tuple, tuple(rule_of(arg, entries) for arg in inner), fixed=True)
     if kind in CONTAINERS:

@@ -32,9 +32,22 @@ class Range:
         """The rule, to stand behind "must be"."""
         if self == Range(0, above=True):
             return "positive and finite"
-        low = self.low > -math.inf and f"{'more than' if self.above else 'at least'} {self.low}"
-        high = f"{'less than' if self.below else 'at most'} {self.high}"
-        return " and ".join(filter(None, [low, "finite" if self.high == math.inf else high]))
+        return " and ".join(filter(None, [self.span, "finite" if self.is_open else ""]))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an end is infinite, so that it must be said that infinity is no number here."""
+        return math.inf in (-self.low, self.high)
+
+    @property
+    def span(self) -> str:
+        """Its two ends in words, as far as it has them."""
+        has_low, has_high = self.low > -math.inf, self.high < math.inf
+        if has_low and has_high and not (self.above or self.below):
+            return f"from {self.low} to {self.high}"
+        low = f"{'more than' if self.above else 'at least'} {self.low}" if has_low else ""
+        high = f"{'less than' if self.below else 'at most'} {self.high}" if has_high else ""
+        return " and ".join(filter(None, [low, high]))
 
     def allows(self, smallest: float, largest: float) -> bool:
         """Whether both ends of some numbers are in the range; NaN never is."""

@@ -8,6 +8,7 @@ another kind, or is of the right kind and breaks the rule inside. The rule for t
 import collections.abc
 import math
 import operator
+import types
 from itertools import islice
 
 import torch
@@ -121,6 +122,11 @@ class Rule:
     has_ids = False
     kind: type | None = None
 
+    @property
+    def noun(self) -> str:
+        """What it takes, to stand beside other kinds of things."""
+        return self.words
+
     def takes(self, value: object) -> bool:
         """Whether the value is of the right kind."""
         return True
@@ -143,17 +149,18 @@ class NumberRule(Rule):
         self.length = ids and Length(ids.length)
         self.kinds = (int,) if kind is int else (int, float)
         self.kind = int if kind is int and limits is None else None
-        self.words = self._words()
+        self.words = self.noun if kind is int or limits is None else limits.words
 
-    def _words(self) -> str:
+    @property
+    def noun(self) -> str:
+        """Such as "an integer of at least 1", "a finite number" or "a number from 0 to 1"."""
         what, limits = "an integer" if self.type is int else "a number", self.limits
         if limits is None:
             return what
-        if self.type is not int:
-            return limits.words
-        if limits.high < math.inf:
-            return f"{what} from {limits.low} to {limits.high}"
-        return f"{what} of {limits.words.removesuffix(' and finite')}"
+        if self.type is not int and limits.is_open:
+            what = "a finite number"
+        between = " " if limits.span.startswith("from") else " of "
+        return f"{what}{between}{limits.span}" if limits.span else what
 
     def takes(self, value: object) -> bool:
         if not isinstance(value, self.kinds) or isinstance(value, bool) or value != value:
@@ -199,6 +206,19 @@ class KindRule(Rule):
 
     def takes(self, value: object) -> bool:
         return isinstance(value, self.kind)
+
+
+class SubclassRule(Rule):
+    """A class that is another one, or is made from it."""
+
+    error = TypeError
+
+    def __init__(self, parent: type) -> None:
+        self.parent = parent
+        self.words = f"{a(parent.__name__)} class"
+
+    def takes(self, value: object) -> bool:
+        return isinstance(value, type) and issubclass(value, self.parent)
 
 
 class DeviceRule(Rule):
@@ -280,11 +300,12 @@ class ContainerRule(Rule):
         if self.fixed:
             self._check_fixed(name, value, call)
         elif isinstance(value, collections.abc.Mapping):
+            keys = value.keys()
             for rule, part in zip(self.elements, ("keys", "values"), strict=False):
-                elements = getattr(value, part)()
-                _check_all(f"the {part} of {name}", name, rule, elements, value.keys(), call)
+                elements = keys if part == "keys" else value.values()
+                _check_all(f"the {part} of {name}", name, rule, elements, keys, call)
         elif self.elements and isinstance(value, collections.abc.Collection):
-            places = range(len(value))
+            places = value if isinstance(value, collections.abc.Set) else range(len(value))
             _check_all(f"the elements of {name}", name, self.elements[0], value, places, call)
 
     def _check_fixed(self, name: str, value: tuple, call: Call) -> None:
@@ -303,7 +324,10 @@ def _check_all(
     places: collections.abc.Iterable,
     call: Call,
 ) -> None:
-    """Refuse elements of a wrong kind, showing the first few; then look into each of them."""
+    """Refuse elements of a wrong kind, showing the first few; then look into each of them.
+
+    The elements of a set and the keys of a mapping are their own places.
+    """
     if type(rule) is Rule or (
         rule.kind and not rule.is_deep and set(map(type, values)) <= {rule.kind}
     ):
@@ -314,8 +338,10 @@ def _check_all(
         place, text = wrong[0]  # one string where a list of strings belongs, the commonest slip
         check_part(f"{name}[{place!r}]", rule, text, call)
     if wrong:
-        wrong = [value for _, value in wrong]
-        raise rule.error(f"{what} must each be {rule.words}; got wrong={shown(wrong)}")
+        came = ", ".join(f"{name}[{place!r}]={shown(value)}" for place, value in wrong)
+        if places is values:
+            came = f"wrong={shown([value for _, value in wrong])}"
+        raise rule.error(f"{what} must each be {rule.words}; got {came}")
     if rule.is_deep:
         for place, value in zip(places, values, strict=True):
             check_part(f"{name}[{place!r}]", rule, value, call)
@@ -332,7 +358,8 @@ class UnionRule(Rule):
 
     def __init__(self, options: tuple[Rule, ...]) -> None:
         self.options = options
-        *first, last = (option.words for option in options)
+        kinds = [option for option in options if option.kind is not types.NoneType]
+        *first, last = (option.words if len(kinds) == 1 else option.noun for option in options)
         self.words = f"{', '.join(first)} or {last}" if first else last
         self.error = options[0].error
         self.is_deep = any(option.is_deep for option in options)

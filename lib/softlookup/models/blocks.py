@@ -56,9 +56,14 @@ class Sublayer(Residual):
         self.write = nn.Identity()  # probe: what is added
         self.stream = nn.Identity()  # probe: what leaves
 
+    @property
+    def d_model(self) -> int | None:
+        """The width of a row; None where the norm takes any."""
+        return getattr(self.norm, "d_model", None)
+
     def forward(
-        self, x: Float[Tensor, "*batch n d_model"], *args: object, **options: object
-    ) -> Float[Tensor, "*batch n d_model"]:
+        self, x: Float[Tensor, "*batch n {self.d_model}"], *args: object, **options: object
+    ) -> Float[Tensor, "*batch n {self.d_model}"]:
         """Add what the layer makes of ``x``; normalise before or after.
 
         Args:
@@ -70,7 +75,8 @@ class Sublayer(Residual):
             One row per token.
 
         Raises:
-            ValueError: The layer changes the shape, even if the sum could be broadcast.
+            ValueError: ``x`` has not the norm's width, or the layer changes the shape, even if the
+                sum could be broadcast.
         """
         read = self.norm(x) if self.norm_first else x
         write = self.write(self.dropout(self.layer(read, *args, **options)))
@@ -109,8 +115,8 @@ class Block(nn.Module):
     Source: Vaswani et al. 2017, section 3.1. Chapter: block#the-whole-block.
 
     Example:
-        >>> [name for name, _ in DecoderBlock(6, 3, 11).named_children()]
-        ['self_attention', 'cross_attention', 'feed_forward']
+        >>> [name for name, _ in Block(6, 3, 11).named_children()]
+        ['self_attention', 'feed_forward']
     """
 
     attentions: ClassVar[tuple[str, ...]] = ("self_attention",)
@@ -164,6 +170,10 @@ class EncoderBlock(Block):
         >>> block = EncoderBlock(512, 8, 2048, attention_bias=False)
         >>> sum(p.numel() for p in block.parameters())
         3150336
+        >>> import torch
+        >>> from softlookup.masks import causal_mask
+        >>> block(torch.zeros(7, 512), causal_mask(7)).shape
+        torch.Size([7, 512])
     """
 
     def forward(
@@ -207,6 +217,10 @@ class DecoderBlock(Block):
         >>> block = DecoderBlock(512, 8, 2048, attention_bias=False)
         >>> sum(p.numel() for p in block.parameters())
         4199936
+        >>> import torch
+        >>> from softlookup.masks import causal_mask
+        >>> block(torch.zeros(7, 512), torch.zeros(5, 512), causal_mask(7)).shape
+        torch.Size([7, 512])
     """
 
     attentions: ClassVar[tuple[str, ...]] = ("self_attention", "cross_attention")

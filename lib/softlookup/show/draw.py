@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from softlookup.checks import require, require_choice
-from softlookup.show.style import BLUE, GREY, LINE, SIGNED, WEIGHTS
+from softlookup.show.style import BLUE, GREY, INK, LINE, SIGNED, WEIGHTS
 from softlookup.show.table import format_number
 
 
@@ -90,6 +90,19 @@ def bars(ax: Axes, values: Tensor | Sequence[float], labels: Sequence[str]) -> A
     return ax
 
 
+def share_colour(share: float) -> str:
+    """The colour of an attention weight, or another share from 0 to 1, in all figures.
+
+    Args:
+        share: From 0 to 1; what lies beyond takes the colour of the end.
+
+    Example:
+        >>> share_colour(0), share_colour(1)
+        ('#00224e', '#fee838')
+    """
+    return matplotlib.colors.to_hex(matplotlib.colormaps[WEIGHTS](float(share)))
+
+
 def ink_on(colour: str | Sequence[float]) -> str:
     """Black or white, whichever is easier to read on a colour: its contrast is at least 4.5:1.
 
@@ -124,6 +137,6 @@ def _write_numbers(
     for i, row in enumerate(values.tolist()):
         for j, value in enumerate(row):
             position = np.clip((value - low) / (high - low), 0, 1) if np.isfinite(value) else 0
-            colour = ink_on(shade(position))
+            colour = ink_on(shade(position)) if np.isfinite(value) else INK  # the cell is empty
             text = f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−").replace("inf", "∞")
             ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=colour, fontsize=9)

@@ -10,14 +10,22 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from softlookup.checks import require
-from softlookup.show.style import CSS_COLOURS
+from softlookup.checks import require, require_choice
+from softlookup.show.style import COLUMN, CSS_COLOURS, MARGIN, TEXT
+from softlookup.show.svg import ROOT_STYLE
 
 _IMAGE_FILE = re.compile(r"\.(png|jpe?g|svg|gif|webp)\s*$", re.IGNORECASE)
 _NAME = re.compile(r"fig-[a-z0-9]+(-[a-z0-9]+)*")
 
 
-def show_figure(figure: Figure | Axes, *, alt: str, caption: str, name: str) -> None:
+_WIDTHS = {"text": TEXT, "column": COLUMN, "margin": MARGIN}
+_SMALLEST = 0.6  # on a phone; what is then too wide scrolls
+_NEARLY = 0.82, 1.18  # shares of the text's width: a figure between them was drawn for it
+
+
+def show_figure(
+    figure: Figure | Axes, *, alt: str, caption: str, name: str, width: str | None = None
+) -> None:
     """Show a figure in the page and close it.
 
     The site numbers it by chapter; ``[Figure](#fig-...)`` in the text becomes "Figure 2.3".
@@ -27,16 +35,25 @@ def show_figure(figure: Figure | Axes, *, alt: str, caption: str, name: str) -> 
         alt: The finding in words, for who cannot see the picture: not "a plot of ...".
         caption: What stands below the figure.
         name: The figure's name in links, "fig-" and lower-case words joined by hyphens.
+        width: As wide as the "text", as the whole "column", text and margin, or a small figure for
+            the "margin" itself; the height stays. Left out, a figure that was drawn about as wide
+            as the text becomes just so wide, a wider one as wide as the column, and a smaller one
+            stays as it is.
 
     Raises:
         ValueError: ``alt`` or ``caption`` is empty, ``alt`` is a file name or only repeats
-            the caption, or ``name`` is not of that form.
+            the caption, ``name`` is not of that form, or ``width`` is unknown.
     """
     figure = figure.figure if isinstance(figure, Axes) else figure
     check_texts(alt, caption, name)
+    if width is not None:
+        require_choice(tuple(_WIDTHS), width=width)
+    figure.set_figwidth(_width(figure.get_figwidth(), width))
     svg = svg_of(figure, alt)
     plt.close(figure)
-    page = figure_html(svg, caption=caption, name=name)
+    page = figure_html(
+        svg, caption=caption, name=name, kind="sl-margin" if width == "margin" else ""
+    )
     display({"text/html": page, "text/plain": f"Figure: {alt}"}, raw=True)
 
 
@@ -64,7 +81,9 @@ def svg_of(figure: Figure, alt: str) -> str:
         The element: no prolog, no date, ids that no other figure of a page has.
     """
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    nothing = {"Date": None, "Creator": None}
+    backend = "module://softlookup.show.svg"
+    figure.savefig(buffer, format="svg", backend=backend, metadata=nothing)
     svg = buffer.getvalue()
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
     svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", svg, count=1, flags=re.S)
@@ -72,8 +91,8 @@ def svg_of(figure: Figure, alt: str) -> str:
     view = re.search(r'viewBox="[^"]*"', svg).group()
     opening = (
         f'<svg role="img" aria-label="{html.escape(alt)}" style="width: '
-        f"{width}px; max-width: 100%; min-width: {0.7 * width:.0f}px; height: auto; "
-        f'stroke-linejoin: round" {view}>'
+        f"{width}px; max-width: 100%; min-width: {_SMALLEST * width:.0f}px; height: auto; "
+        f'stroke-linejoin: round; {ROOT_STYLE}" {view}>'
     )
     svg = opening + svg[svg.index(">") + 1 :]
     return _own_ids(_page_colours(re.sub(r"\n\s*", "\n", svg).replace("xlink:href", "href")))
@@ -87,6 +106,14 @@ def figure_html(picture: str, *, caption: str, name: str, kind: str = "") -> str
         f'aria-label="Figure">\n{picture}\n</div>\n'
         f"<figcaption>{html.escape(caption, quote=False)}</figcaption>\n</figure>"
     )
+
+
+def _width(drawn: float, width: str | None) -> float:
+    """The width of a figure in inches: as named, or the next of those that it was drawn for."""
+    if width is not None:
+        return _WIDTHS[width]
+    least, most = (share * TEXT for share in _NEARLY)
+    return drawn if drawn < least else TEXT if drawn <= most else COLUMN
 
 
 def _page_colours(svg: str) -> str:

@@ -12,7 +12,7 @@ from softlookup.show.bundle import bundled
 from softlookup.show.figure import check_texts, figure_html
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-_KIT_STYLE = Path(__file__).parent / "kit" / "style.css"
+_KIT = Path(__file__).parent / "kit"
 
 
 class Interactive:
@@ -55,16 +55,18 @@ class Interactive:
     def html(self) -> str:
         """The figure as one piece of HTML for a page without a kernel."""
         code = bundled(self.folder() / "figure.js")
-        sheets = (_KIT_STYLE, self.folder() / "style.css")
+        frame = bundled(_KIT / "frame.js")
+        sheets = (_KIT / "style.css", self.folder() / "style.css")
         style = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
         key = f"{self.name}-{hashlib.sha256((code + self.data).encode()).hexdigest()[:10]}"
         picture = (
             f"<style>{style}</style>\n"
             f'<div class="sl-body" role="group" aria-label="{html.escape(self.alt)}" '
             f'data-sl="{key}"><noscript>{html.escape(self.alt)}</noscript></div>\n'
-            f'<script type="module">\nconst figure = {code};\n'
+            f'<script type="module">\nconst figure = {code};\nconst frame = {frame};\n'
             f"const slRoot = document.querySelector('[data-sl=\"{key}\"]:not([data-mounted])');\n"
-            f'slRoot.dataset.mounted = "";\nfigure.mount(slRoot, {self.data});\n</script>'
+            'slRoot.dataset.mounted = "";\n'
+            f"frame.open(slRoot, (root) => figure.mount(root, {self.data}));\n</script>"
         )
         return figure_html(picture, caption=self.caption, name=self.name, kind="sl-interactive")
 

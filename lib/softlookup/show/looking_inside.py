@@ -117,8 +117,10 @@ def induction_panels(
     scores = torch.stack([induction_scores(part.flatten(0, 1), ids) for part in maps])
     best = int(scores[0].argmax())
     layer, head = divmod(best, maps.shape[2])
-    columns = [f"{name}: {score:.2f}" for name, score in
-               zip(("trained", "untrained"), scores[:, best], strict=True)]  # fmt: skip
+    columns = [
+        f"{name}: {score:.2f}"
+        for name, score in zip(("trained", "untrained"), scores[:, best], strict=True)
+    ]
     row = f"layer {layer}, head {head}"
     return map_grid(axes, maps[None, :, layer, head], rows=[row], columns=columns)
 

@@ -9,7 +9,7 @@ from matplotlib.patheffects import withStroke
 from torch import Tensor
 
 from softlookup.checks import require, require_choice
-from softlookup.show.style import COLOURS, INK, PAPER
+from softlookup.show.style import COLOURS, PAPER
 
 _MARKERS = "os^DvP"
 
@@ -28,17 +28,28 @@ def arrows(
         ValueError: A vector has not two finite numbers, or ``colours`` are too few.
     """
     colours = colours or [COLOURS[k % len(COLOURS)] for k in range(len(tips))]
-    require(len(colours) >= len(tips), "each vector needs a colour",
-            colours=len(colours), vectors=len(tips))  # fmt: skip
+    require(
+        len(colours) >= len(tips),
+        "each vector needs a colour",
+        colours=len(colours),
+        vectors=len(tips),
+    )
     halo = withStroke(linewidth=4, foreground=PAPER)
     for (name, tip), colour in zip(tips.items(), colours, strict=False):
         a, b = _points(torch.as_tensor(tip)[None], name)[0].tolist()
         arrow = {"arrowstyle": "-|>", "color": colour, "lw": 2, "shrinkA": 0, "shrinkB": 0}
         ax.annotate("", (a, b), (0, 0), arrowprops=arrow)
         length = (a**2 + b**2) ** 0.5 or 1.0
-        ax.annotate(name, (a, b), (11 * a / length, 11 * b / length), textcoords="offset points",
-                    ha="center" if abs(a) < 0.7 * length else "left" if a > 0 else "right",
-                    va="center", color=colour, path_effects=[halo])  # fmt: skip
+        ax.annotate(
+            name,
+            (a, b),
+            (11 * a / length, 11 * b / length),
+            textcoords="offset points",
+            ha="center" if abs(a) < 0.7 * length else "left" if a > 0 else "right",
+            va="center",
+            color=colour,
+            path_effects=[halo],
+        )
         ax.update_datalim([(0, 0), (a, b)])
     ax.set_aspect("equal")
     ax.margins(0.18)
@@ -71,14 +82,20 @@ def scatter_groups(
         ax.plot(*points.T.numpy(), marker, color=colour, label=name, ms=5)
         if names == "beside":
             place = points[:, 0].mean().item(), points[:, 1].max().item()
-            ax.annotate(name, place, (0, 9), textcoords="offset points", ha="center",
-                        color=colour, fontsize=9)  # fmt: skip
+            ax.annotate(
+                name,
+                place,
+                (0, 9),
+                textcoords="offset points",
+                ha="center",
+                color=colour,
+                fontsize=9,
+            )
     if names == "legend":
         ax.legend()
     ax.set(xticks=[], yticks=[])
     ax.margins(0.15)
-    for spine in ax.spines.values():
-        spine.set(visible=True, color=INK, linewidth=0.6)
+    ax.spines[:].set_visible(False)
     return ax
 
 

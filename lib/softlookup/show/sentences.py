@@ -51,8 +51,9 @@ def show_spans(
         plain.append(f"{' '.join(tokens[start:end])} [{label}]{' two labels!' * clash}")
         place = end
     pieces += map(html.escape, tokens[place:])
-    text = "".join(" " * (k > 0 and piece[0] not in ".,;:!?’”)") + piece
-                   for k, piece in enumerate(pieces))  # fmt: skip
+    text = "".join(
+        " " * (k > 0 and piece[0] not in ".,;:!?’”)") + piece for k, piece in enumerate(pieces)
+    )
     _show(f'<p class="ss-text">{text}</p>', "; ".join(plain), alt, caption, name)
 
 

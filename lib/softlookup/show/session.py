@@ -10,6 +10,7 @@ from cycler import cycler
 
 from softlookup.checks import require_int
 from softlookup.show.style import COLOURS, RC_PARAMS
+from softlookup.show.svg import load_fonts
 
 
 def setup(seed: int = 0) -> None:
@@ -39,5 +40,6 @@ def setup(seed: int = 0) -> None:
     torch.use_deterministic_algorithms(True, warn_only=torch.cuda.is_available())
     torch.set_printoptions(precision=4, sci_mode=False, linewidth=88)
     np.set_printoptions(precision=4, suppress=True, linewidth=88)
+    load_fonts()
     matplotlib.rcParams.update(RC_PARAMS)
     matplotlib.rcParams["axes.prop_cycle"] = cycler(color=COLOURS)

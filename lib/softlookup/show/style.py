@@ -40,8 +40,11 @@ CSS_COLOURS = {
 }
 """What each named colour becomes in a page; the fallback serves where no style sheet is loaded."""
 
+TEXT, COLUMN, MARGIN = 568 / 96, 800 / 96, 200 / 96
+"""Widths of a figure in inches: the text, the whole column, and the band between both edges."""
+
 RC_PARAMS = {
-    "figure.figsize": (5.2, 3.1),
+    "figure.figsize": (TEXT, 3.4),
     "figure.dpi": 100,
     "figure.constrained_layout.use": True,
     "figure.facecolor": "none",
@@ -53,24 +56,39 @@ RC_PARAMS = {
     "axes.linewidth": 0.8,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.titlesize": 10.5,
+    "axes.titlesize": 11,
     "axes.titlelocation": "left",
     "axes.titlecolor": INK,
-    "axes.labelsize": 10,
+    "axes.labelsize": 10.5,
     "axes.grid": False,
     "grid.color": LINE,
     "grid.linewidth": 0.6,
     "text.color": INK,
     "xtick.color": INK,
     "ytick.color": INK,
-    "xtick.labelsize": 9,
-    "ytick.labelsize": 9,
+    "xtick.labelsize": 9.5,
+    "ytick.labelsize": 9.5,
     "font.size": 10,
+    "font.family": ["Soft Lookup Sans", "DejaVu Sans"],  # the second for what the first lacks
+    "font.monospace": ["Soft Lookup Mono", "DejaVu Sans Mono"],
+    "mathtext.fontset": "custom",
+    "mathtext.rm": "Soft Lookup Sans",
+    "mathtext.it": "Soft Lookup Serif:italic",
+    "mathtext.bf": "Soft Lookup Sans:bold",
+    "mathtext.bfit": "Soft Lookup Serif:italic",
+    "mathtext.cal": "Soft Lookup Serif:italic",
+    "mathtext.sf": "Soft Lookup Sans",
+    "mathtext.tt": "Soft Lookup Mono",
+    "mathtext.fallback": "stix",
+    "figure.constrained_layout.w_pad": 0.06,
+    "figure.constrained_layout.h_pad": 0.06,
+    "figure.constrained_layout.wspace": 0.04,
+    "figure.constrained_layout.hspace": 0.05,
     "legend.frameon": False,
-    "legend.fontsize": 9,
+    "legend.fontsize": 9.5,
     "lines.linewidth": 1.8,
     "lines.markersize": 5,
     "image.cmap": WEIGHTS,
-    "svg.fonttype": "path",  # every reader sees the same letters
+    "svg.fonttype": "path",  # of formulas: every reader sees the same letters
     "svg.hashsalt": "softlookup",  # and every run the same ids
 }

@@ -57,11 +57,19 @@ def show_table(
     """
     values = [list(row) for row in values]
     require(bool(caption.strip()), "caption must not be empty", caption=caption)
-    require(len(values) == len(rows), "values must have one row per row name",
-            values=len(values), rows=len(rows))  # fmt: skip
+    require(
+        len(values) == len(rows),
+        "values must have one row per row name",
+        values=len(values),
+        rows=len(rows),
+    )
     for name, row in zip(rows, values, strict=True):
-        require(len(row) == len(columns), f"row {name!r} must have one value per column",
-                values=len(row), columns=len(columns))  # fmt: skip
+        require(
+            len(row) == len(columns),
+            f"row {name!r} must have one value per column",
+            values=len(row),
+            columns=len(columns),
+        )
     cells = [[format_number(value, digits) for value in row] for row in values]
     display(
         {
@@ -77,11 +85,15 @@ def _html(cells, rows, columns, caption, corner) -> str:
     corner = f'<th scope="col">{html.escape(corner)}</th>' if corner else "<td></td>"
     body = "\n".join(
         f'<tr><th scope="row">{html.escape(name)}</th>'
-        + "".join(f"<td>{html.escape(cell.replace('-', '−'))}</td>" if _is_number(cell)
-                  else f'<td class="sl-word">{html.escape(cell)}</td>' for cell in row)
+        + "".join(
+            f"<td>{html.escape(cell.replace('-', '−'))}</td>"
+            if _is_number(cell)
+            else f'<td class="sl-word">{html.escape(cell)}</td>'
+            for cell in row
+        )
         + "</tr>"
         for name, row in zip(rows, cells, strict=True)
-    )  # fmt: skip
+    )
     return (
         f'<div class="sl-table" role="region" tabindex="0" aria-label="{html.escape(caption)}" '
         f'style="overflow-x: auto">\n<table>\n<caption>{html.escape(caption, quote=False)}'

@@ -55,12 +55,19 @@ def word_map(
             word that is not in ``words``.
     """
     xy = torch.as_tensor(xy).detach().double()
-    require(xy.shape == (len(words), 2), "xy must have two numbers for each word", xy=xy,
-            words=len(words))  # fmt: skip
+    require(
+        xy.shape == (len(words), 2),
+        "xy must have two numbers for each word",
+        xy=xy,
+        words=len(words),
+    )
     require(bool(torch.isfinite(xy).all()), "the places of the words must be finite", xy=xy)
     require_distinct(words=list(words))
-    require(1 <= len(groups) <= len(LOOKS), f"there must be 1 to {len(LOOKS)} groups",
-            groups=list(groups))  # fmt: skip
+    require(
+        1 <= len(groups) <= len(LOOKS),
+        f"there must be 1 to {len(LOOKS)} groups",
+        groups=list(groups),
+    )
     row = {word: i for i, word in enumerate(words)}
     missing = [word for members in groups.values() for word in members if word not in row]
     require(not missing, "each word of a group must be one of the words", missing=missing)

@@ -134,14 +134,14 @@ def learn_merges_incrementally(chunks: Mapping[bytes, Size], n_merges: Count) ->
     brought up to date, and is the best one if it did not change.
 
     Args:
-        chunks: How often each distinct chunk occurs, in the order of first occurrence.
-        n_merges: How many merges to learn. Where no pair is left, there are fewer.
+        chunks: As in ``learn_merges``.
+        n_merges: As in ``learn_merges``.
 
     Returns:
-        Pairs of ids; merge k, counted from 0, makes id 256 + k.
+        The list that ``learn_merges`` gives.
 
     Raises:
-        ValueError: ``n_merges`` is no integer of at least 0, or a count is below 1.
+        ValueError: As in ``learn_merges``.
 
     Source: Sennrich, Haddow and Birch 2016, section 3.2. Chapter: tokenization#byte-pair-encoding
 

@@ -14,7 +14,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from softlookup.checks import require, require_int
+from softlookup.checks import Count, checked, require
 from softlookup.files import replace_file
 from softlookup.training.optimizer_states import (
     describe,
@@ -27,13 +27,16 @@ from softlookup.training.shards import cut_like, whole_tensor
 FORMAT = "softlookup.training"
 VERSION = "1"
 
+Optimizers = Optimizer | Sequence[Optimizer]
 
+
+@checked
 def save_checkpoint(
     path: str | os.PathLike,
     model: nn.Module,
     *,
-    optimizers: Optimizer | Sequence[Optimizer] = (),
-    step: int = 0,
+    optimizers: Optimizers = (),
+    step: Count = 0,
     generators: Mapping[str, torch.Generator] | None = None,
 ) -> None:
     """Write model, optimisers, step and sources of chance to a file; nothing is pickled.
@@ -66,7 +69,6 @@ def save_checkpoint(
     """
     path = Path(path)
     require(path.parent.is_dir(), "the folder of the file must exist", folder=str(path.parent))
-    require_int(0, step=step)
     tensors = _tensors(model, _listed(optimizers), generators or {})
     about = {"step": step, "tied": _tied(model), "names": sorted(tensors)}
     about["optimizers"] = [describe(optimizer, model) for optimizer in _listed(optimizers)]
@@ -79,11 +81,12 @@ def save_checkpoint(
         dist.barrier()  # so that each finds the file
 
 
+@checked
 def load_checkpoint(
     path: str | os.PathLike,
     model: nn.Module,
     *,
-    optimizers: Optimizer | Sequence[Optimizer] | None = None,
+    optimizers: Optimizers | None = None,
     generators: Mapping[str, torch.Generator] | None = None,
 ) -> int:
     """Put what ``save_checkpoint`` wrote into a model and its optimisers, all of it or nothing.
@@ -108,7 +111,13 @@ def load_checkpoint(
     Chapter: training#checkpoints.
 
     Example:
-        >>> load_checkpoint("nowhere.safetensors", nn.Linear(2, 3))
+        >>> from tempfile import mkdtemp
+        >>> path = Path(mkdtemp()) / "run.safetensors"
+        >>> saved, fresh = nn.Linear(2, 3), nn.Linear(2, 3)
+        >>> save_checkpoint(path, saved, step=7)
+        >>> load_checkpoint(path, fresh), torch.equal(fresh.weight, saved.weight)
+        (7, True)
+        >>> load_checkpoint("nowhere.safetensors", fresh)
         Traceback (most recent call last):
         ValueError: there must be a checkpoint; got path='nowhere.safetensors'
     """
@@ -133,7 +142,7 @@ def load_checkpoint(
 # what a run consists of
 
 
-def _listed(optimizers: Optimizer | Sequence[Optimizer]) -> list[Optimizer]:
+def _listed(optimizers: Optimizers) -> list[Optimizer]:
     return [optimizers] if isinstance(optimizers, Optimizer) else list(optimizers)
 
 

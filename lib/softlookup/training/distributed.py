@@ -4,19 +4,20 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 import torch.distributed as dist
+from jaxtyping import Shaped
 from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
-from torch.optim import Optimizer
 
-from softlookup.checks import require, require_choice, require_int
-from softlookup.training.checkpoints import load_checkpoint
+from softlookup.checks import Count, Size, checked, require
+from softlookup.training.checkpoints import Optimizers, load_checkpoint
 
-KINDS = ("ddp", "fsdp")
+Kind = Literal["ddp", "fsdp"]
+KINDS = get_args(Kind)
 
 
 class Place(NamedTuple):
@@ -40,6 +41,7 @@ class Place(NamedTuple):
 
 
 @contextmanager
+@checked
 def join(device: torch.device | str | None = None) -> Iterator[Place]:
     """Meet the other processes that ``torchrun`` has started; alone if it has started none.
 
@@ -89,7 +91,8 @@ def _meet(device: torch.device) -> None:
     dist.init_process_group("nccl" if on_gpu else "gloo", **options)
 
 
-def distribute(model: nn.Module, kind: str) -> nn.Module:
+@checked
+def distribute(model: nn.Module, kind: Kind) -> nn.Module:
     """Let all processes train one model: what to call instead of it.
 
     With "ddp" each process keeps the whole model, and gradients are averaged. With "fsdp" each
@@ -116,7 +119,6 @@ def distribute(model: nn.Module, kind: str) -> nn.Module:
         >>> distribute(layer, "fsdp") is layer  # one process
         True
     """
-    require_choice(KINDS, kind=kind)
     if not dist.is_initialized():
         return model
     for tensor in [*model.parameters(), *model.buffers()]:
@@ -131,7 +133,8 @@ def distribute(model: nn.Module, kind: str) -> nn.Module:
     return fully_shard(model)
 
 
-def share_of(batch: Sequence | Tensor, rank: int, world_size: int) -> Any:
+@checked
+def share_of(batch: Shaped[Tensor, "rows ..."] | Sequence, rank: Count, world_size: Size) -> Any:
     """Every ``world_size``-th row of a batch, from row ``rank`` on.
 
     Args:
@@ -151,13 +154,12 @@ def share_of(batch: Sequence | Tensor, rank: int, world_size: int) -> Any:
         >>> [share_of(["a", "b", "c"], rank, world_size=2) for rank in (0, 1)]
         [['a', 'c'], ['b']]
     """
-    require_int(1, world_size=world_size)
-    require_int(0, rank=rank)
     rule = "rank must be less than world_size"
     require(rank < world_size, rule, rank=rank, world_size=world_size)
     return batch[rank::world_size]
 
 
+@checked
 def shared_loss(
     loss_of_batch: Callable[[nn.Module, Any], Tensor],
     *,
@@ -212,11 +214,12 @@ def shared_loss(
     return loss_of_share
 
 
+@checked
 def resume(
     path: str | os.PathLike,
     model: nn.Module,
     *,
-    optimizers: Optimizer | Sequence[Optimizer] | None = None,
+    optimizers: Optimizers | None = None,
     generators: Mapping[str, torch.Generator] | None = None,
 ) -> int:
     """Go on from a checkpoint if there is one; all processes from the same.
@@ -249,7 +252,8 @@ def resume(
     return step
 
 
-def bytes_sent(n_bytes: int, world_size: int, kind: str) -> float:
+@checked
+def bytes_sent(n_bytes: int, world_size: Size, kind: Kind) -> float:
     r"""What each process sends in one step, if messages go round in a ring.
 
     To add up $B$ bytes in a ring of $p$ processes and to tell all of them the sum, each sends
@@ -276,8 +280,6 @@ def bytes_sent(n_bytes: int, world_size: int, kind: str) -> float:
         >>> [bytes_sent(100, 2, kind) for kind in ("ddp", "fsdp")]
         [100.0, 150.0]
     """
-    require_int(0, n_bytes=n_bytes)
-    require_int(1, world_size=world_size)
-    require_choice(KINDS, kind=kind)
+    require(n_bytes >= 0, "n_bytes must be at least 0", n_bytes=n_bytes)
     passes = 2 if kind == "ddp" else 3
     return passes * (world_size - 1) / world_size * n_bytes

@@ -84,7 +84,8 @@ def accumulate(
     Example:
         >>> layer = nn.Linear(1, 1, bias=False)
         >>> parts = [torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([[8.0]])]
-        >>> _ = accumulate(lambda layer, part: layer(part).mean(), layer, parts, count=len)
+        >>> mean = lambda layer, part: layer(part).mean()
+        >>> _ = accumulate(mean, layer, parts, count=lambda part: part.numel())
         >>> layer.weight.grad  # the mean of 1, 2, 3 and 8
         tensor([[3.5000]])
     """

@@ -9,25 +9,26 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from softlookup.checks import require, require_int
+from softlookup.checks import Count, Size, checked, require
 from softlookup.training.gradients import accumulate, clip_gradients
 
 
+@checked
 def train_model(
     model: nn.Module,
     loss_of_batch: Callable[[nn.Module, Any], Tensor],
     batches: Iterable[Any],
     *,
     optimizers: Optimizer | Sequence[Optimizer],
-    n_steps: int,
+    n_steps: Size,
     schedule: Callable[[int], float] | None = None,
     clip: float | None = None,
-    n_parts: int = 1,
+    n_parts: Size = 1,
     count: Callable[[Any], int] | None = None,
     dtype: torch.dtype | None = None,
-    n_done: int = 0,
+    n_done: Count = 0,
     after_step: Callable[[int, float], None] | None = None,
-    progress: int = 0,
+    progress: Count = 0,
 ) -> list[float]:
     """Take ``n_steps`` steps down the gradient of the loss, one batch a step.
 
@@ -73,7 +74,10 @@ def train_model(
         (3.0, 0.0)
     """
     optimizers = [optimizers] if isinstance(optimizers, Optimizer) else list(optimizers)
-    _check_numbers(n_steps, n_done, n_parts, count, progress)
+    require(n_done <= n_steps, "n_done must be at most n_steps", n_done=n_done, n_steps=n_steps)
+    rule = "a step of more than one part needs count, the real tokens of a batch"
+    require(n_parts == 1 or count is not None, rule, n_parts=n_parts, count=count)
+    require(clip is None or clip > 0, "clip must be above 0", clip=clip)
     rounded = loss_of_batch if dtype is None else _rounded(loss_of_batch, dtype)
     losses, batches, was_training = [], iter(batches), model.training
     shown = {n_done + round((n_steps - n_done) * (i + 1) / progress) for i in range(progress)}
@@ -145,13 +149,3 @@ def _report(step: int, n_steps: int, losses: list[float], shown: set[int]) -> No
         since = step - max((s for s in shown if s < step), default=step - len(losses))
         recent = losses[-since:]
         print(f"step {step} of {n_steps}: loss {sum(recent) / len(recent):.3f}")
-
-
-def _check_numbers(
-    n_steps: int, n_done: int, n_parts: int, count: Callable[[Any], int] | None, progress: int
-) -> None:
-    require_int(1, n_steps=n_steps, n_parts=n_parts)
-    require_int(0, n_done=n_done, progress=progress)
-    require(n_done <= n_steps, "n_done must be at most n_steps", n_done=n_done, n_steps=n_steps)
-    rule = "a step of more than one part needs count, the real tokens of a batch"
-    require(n_parts == 1 or count is not None, rule, n_parts=n_parts, count=count)

@@ -1,23 +1,68 @@
 """Optimisers as tensors with names and plain numbers, and back: what checkpoints hold of them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from softlookup.checks import require
+from softlookup.checks import checked, require
 from softlookup.training.shards import cut_like
 
 
+@checked
 def tensors_of(optimizer: Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """The tensors that an optimiser remembers, by key and parameter: "exp_avg.block.weight"."""
+    """The tensors that an optimiser remembers, by key and parameter: "exp_avg.block.weight".
+
+    Args:
+        optimizer: It updates parameters of the model.
+        model: It gives the parameters their names.
+
+    Returns:
+        The optimiser's own tensors; none before its first step.
+
+    Raises:
+        ValueError: A parameter is not the model's.
+
+    Chapter: training#checkpoints.
+
+    Example:
+        >>> import torch
+        >>> layer = nn.Linear(2, 3, bias=False)
+        >>> adam = torch.optim.Adam(layer.parameters())
+        >>> layer(torch.ones(2)).sum().backward()
+        >>> adam.step()
+        >>> {name: tuple(tensor.shape) for name, tensor in tensors_of(adam, layer).items()}
+        {'step.weight': (), 'exp_avg.weight': (3, 2), 'exp_avg_sq.weight': (3, 2)}
+    """
     kept = _state(optimizer, model)
     return {f"{key}.{name}": value for name, key, value in kept if isinstance(value, Tensor)}
 
 
+@checked
 def describe(optimizer: Optimizer, model: nn.Module) -> dict[str, Any]:
-    """An optimiser without its tensors, as plain JSON."""
+    """An optimiser without its tensors, as plain JSON.
+
+    Args:
+        optimizer: It updates parameters of the model.
+        model: It gives the parameters their names.
+
+    Returns:
+        The optimiser's "kind"; "params", the names of those of each group; "groups", the options of
+        each; and "plain", what it remembers beside tensors.
+
+    Raises:
+        ValueError: A parameter is not the model's, or an option is no plain number.
+
+    Chapter: training#checkpoints.
+
+    Example:
+        >>> import torch
+        >>> layer = nn.Linear(2, 3)
+        >>> about = describe(torch.optim.SGD(layer.parameters(), lr=0.5), layer)
+        >>> about["kind"], about["params"], about["groups"][0]["lr"]
+        ('SGD', [['weight', 'bias']], 0.5)
+    """
     plain = [
         [name, key, _plain(key, value)]
         for name, key, value in _state(optimizer, model)
@@ -31,11 +76,40 @@ def describe(optimizer: Optimizer, model: nn.Module) -> dict[str, Any]:
     return {"kind": kind, "params": params, "groups": groups, "plain": plain}
 
 
+@checked
 def restored_state(
-    optimizer: Optimizer, model: nn.Module, saved: dict[str, Any], tensors: dict[str, Tensor]
+    optimizer: Optimizer, model: nn.Module, saved: Mapping[str, Any], tensors: Mapping[str, Tensor]
 ) -> dict[str, Any]:
-    """What ``load_state_dict`` takes, once all of it is known to fit."""
-    _require_same_optimizer(describe(optimizer, model), saved)
+    """What ``load_state_dict`` takes, once all of it is known to fit.
+
+    Args:
+        optimizer: Made as the saved one was.
+        model: Its parameters have the names of the saved one's.
+        saved: What ``describe`` gave of the saved one.
+        tensors: What ``tensors_of`` gave of it.
+
+    Returns:
+        The saved optimiser's state, with this one's parameters.
+
+    Raises:
+        ValueError: The optimisers differ in kind, parameters, groups or options, or a tensor does
+            not fit its parameter.
+
+    Chapter: training#checkpoints.
+
+    Example:
+        >>> import torch
+        >>> layer = nn.Linear(2, 3)
+        >>> saved = torch.optim.SGD(layer.parameters(), lr=0.5)
+        >>> fresh = torch.optim.SGD(layer.parameters(), lr=0.1)
+        >>> state = restored_state(fresh, layer, describe(saved, layer), tensors_of(saved, layer))
+        >>> fresh.load_state_dict(state)
+        >>> fresh.param_groups[0]["lr"]
+        0.5
+    """
+    ours = describe(optimizer, model)
+    require_names(ours, saved, "an optimiser must be described as describe does")
+    _require_same_optimizer(ours, saved)
     order = [name for group in saved["params"] for name in group]
     number, shapes = {name: i for i, name in enumerate(order)}, dict(model.named_parameters())
     state: dict[int, dict[str, Any]] = {}
@@ -75,11 +149,8 @@ def _require_same_optimizer(ours: dict[str, Any], saved: dict[str, Any]) -> None
 
 def _params(optimizer: Optimizer, model: nn.Module) -> list[list[str]]:
     """The names of the parameters of each group."""
-    names = _names(model)
-    groups = [group["params"] for group in optimizer.param_groups]
-    strange = [tuple(p.shape) for group in groups for p in group if id(p) not in names]
-    require(not strange, "an optimiser's parameters must be those of the model", strange=strange)
-    return [[names[id(p)] for p in group] for group in groups]
+    names = _names(optimizer, model)
+    return [[names[id(p)] for p in group["params"]] for group in optimizer.param_groups]
 
 
 def require_names(expected: Iterable[str], found: Iterable[str], rule: str) -> None:
@@ -90,14 +161,20 @@ def require_names(expected: Iterable[str], found: Iterable[str], rule: str) -> N
 
 def _state(optimizer: Optimizer, model: nn.Module) -> Iterator[tuple[str, str, Any]]:
     """What an optimiser remembers: the parameter's name, the key, the value."""
-    names = _names(model)
+    names = _names(optimizer, model)
     for parameter, kept in optimizer.state.items():
         for key, value in kept.items():
             yield names[id(parameter)], key, value
 
 
-def _names(model: nn.Module) -> dict[int, str]:
-    return {id(parameter): name for name, parameter in model.named_parameters()}
+def _names(optimizer: Optimizer, model: nn.Module) -> dict[int, str]:
+    """The model's name of each parameter that the optimiser updates or remembers."""
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    updated = [p for group in optimizer.param_groups for p in group["params"]]
+    strange = {id(p): tuple(p.shape) for p in (*updated, *optimizer.state) if id(p) not in names}
+    rule = "an optimiser's parameters must be those of the model"
+    require(not strange, rule, strange=list(strange.values()))
+    return names
 
 
 def _plain(key: str, value: Any) -> Any:

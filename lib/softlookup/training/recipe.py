@@ -4,12 +4,13 @@ import torch
 from torch import nn
 from torch.optim import AdamW, Optimizer
 
-from softlookup.checks import require_int
+from softlookup.checks import Size, checked
 from softlookup.training.groups import matrices_and_rest
 from softlookup.training.muon import Muon
 from softlookup.training.schedules import warmup_stable_decay
 
 
+@checked
 def recipe_optimizers(model: nn.Module, *, precision: torch.dtype | None = None) -> list[Optimizer]:
     """Muon for the matrices; AdamW for the tables and the norms; no weight decay.
 
@@ -37,7 +38,8 @@ def recipe_optimizers(model: nn.Module, *, precision: torch.dtype | None = None)
     ]
 
 
-def recipe_rate(step: int, *, n_steps: int) -> float:
+@checked
+def recipe_rate(step: Size, *, n_steps: Size) -> float:
     """Up within a fifteenth of the steps, level to the third tenth, then down in a line to 0.
 
     Args:
@@ -56,7 +58,6 @@ def recipe_rate(step: int, *, n_steps: int) -> float:
         >>> [round(recipe_rate(step, n_steps=30), 3) for step in (1, 2, 9, 30)]
         [0.5, 1.0, 1.0, 0.0]
     """
-    require_int(1, n_steps=n_steps)
     n_decay = max(1, round(0.7 * n_steps))
     n_warmup = min(n_steps // 15, n_steps - n_decay)
     return warmup_stable_decay(step, n_steps=n_steps, n_warmup=n_warmup, n_decay=n_decay)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import torch
@@ -16,6 +17,9 @@ Features = Annotated[Float[Tensor, "n features"], Finite]
 
 Binary = Real[Tensor, "n"] | Bool[Tensor, "n"]
 """The class of each document, 0 or 1."""
+
+Classes = Annotated[Int[Tensor, "n"], Ids("classes")]
+"""The class of each document, from 0: the number of a column of the weights."""
 
 MOST_CLASSES = 10**6
 """More than any task has; a label beyond is a slip."""
@@ -159,10 +163,7 @@ def fit_logistic(
         tensor([False, False,  True,  True])
     """
     zeros = x.new_zeros(x.shape[1:]), x.new_zeros(())
-
-    def gradient(weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        return logistic_gradient(weight, bias, x, y, l2=l2)
-
+    gradient = partial(logistic_gradient, x=x, y=y, l2=l2)
     return _descend(gradient, zeros, 1 / _steepest(x, 1 / 4, l2), n_steps, tolerance)
 
 
@@ -200,7 +201,7 @@ def softmax_loss(
     weight: Float[Tensor, "features classes"],
     bias: Float[Tensor, "classes"],
     x: Features,
-    y: Annotated[Int[Tensor, "n"], Ids("classes")],
+    y: Classes,
     *,
     l2: NotNegative = 0.0,
 ) -> Float[Tensor, ""]:
@@ -235,7 +236,7 @@ def softmax_gradient(
     weight: Float[Tensor, "features classes"],
     bias: Float[Tensor, "classes"],
     x: Features,
-    y: Annotated[Int[Tensor, "n"], Ids("classes")],
+    y: Classes,
     *,
     l2: NotNegative = 0.0,
 ) -> tuple[Float[Tensor, "features classes"], Float[Tensor, "classes"]]:
@@ -303,10 +304,7 @@ def fit_softmax(
     """
     n_classes = int(y.max()) + 1 if n_classes is None else n_classes
     zeros = x.new_zeros(*x.shape[1:], n_classes), x.new_zeros(n_classes)
-
-    def gradient(weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        return softmax_gradient(weight, bias, x, y, l2=l2)
-
+    gradient = partial(softmax_gradient, x=x, y=y, l2=l2)
     return _descend(gradient, zeros, 1 / _steepest(x, 1 / 2, l2), n_steps, tolerance)
 
 

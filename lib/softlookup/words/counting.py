@@ -118,14 +118,14 @@ def binary_matrix(documents: Documents, vocabulary: Sequence[str]) -> Float[Tens
     """The binary bag of words of each document: 1 where word j occurs, else 0.
 
     Args:
-        documents: The tokens of each document. One without tokens gives a row of zeros.
-        vocabulary: The M words that get a column, in the order of the columns.
+        documents: As in ``count_matrix``.
+        vocabulary: As in ``count_matrix``.
 
     Returns:
         Zeros and ones.
 
     Raises:
-        ValueError: There is no document, the vocabulary is empty, or one of its words comes twice.
+        ValueError: As in ``count_matrix``.
 
     Source: lecture 000, "Bag of Words". Chapter: counting_words#bag-of-words.
 

@@ -148,11 +148,11 @@ class GPTConfig(ModelConfig):
         """The model of the book's recipe: the block of today, for a run of few steps.
 
         Args:
-            vocab_size: How many tokens there are.
-            context: The longest text, in tokens.
-            d_model: The width of a row.
-            n_heads: How many heads.
-            n_layers: How many blocks.
+            vocab_size: As in ``modern``.
+            context: As in ``modern``.
+            d_model: As in ``modern``.
+            n_heads: As in ``modern``.
+            n_layers: As in ``modern``.
 
         Returns:
             As ``modern``, and in each block attention to the last four tokens alone, one head of

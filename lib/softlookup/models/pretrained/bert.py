@@ -81,6 +81,21 @@ def load_bert(
     Chapter: training#real-weights.
 
     Example:
+        >>> shapes = {"embeddings.word_embeddings": (5, 2), "embeddings.LayerNorm": (2,)}
+        >>> shapes |= {"embeddings.position_embeddings": (3, 2)}
+        >>> shapes |= {"embeddings.token_type_embeddings": (2, 2)}
+        >>> for part in ("self.query", "self.key", "self.value", "output.dense"):
+        ...     shapes[f"encoder.layer.0.attention.{part}"] = (2, 2)
+        >>> shapes |= {"encoder.layer.0.attention.output.LayerNorm": (2,)}
+        >>> shapes |= {"encoder.layer.0.intermediate.dense": (8, 2)}
+        >>> shapes |= {"encoder.layer.0.output.dense": (2, 8)}
+        >>> shapes |= {"encoder.layer.0.output.LayerNorm": (2,)}
+        >>> tensors = {f"{name}.weight": torch.ones(shape) for name, shape in shapes.items()}
+        >>> for name in (name for name in shapes if not name.endswith("_embeddings")):
+        ...     tensors[f"{name}.bias"] = torch.zeros(shapes[name][0])
+        >>> config = BERTConfig(5, 3, d_model=2, n_heads=1, n_layers=1, head=False)
+        >>> load_bert(tensors, config)(torch.tensor([[4, 0, 1]])).shape
+        torch.Size([1, 3, 2])
         >>> model = load_bert("folder-of-bert")  # doctest: +SKIP
     """
     tensors, settings = read_checkpoint(source)

@@ -87,6 +87,9 @@ def read_checkpoint(source: str | os.PathLike | Mapping[str, Tensor]) -> Checkpo
     Chapter: training#real-weights.
 
     Example:
+        >>> tensors, settings = read_checkpoint({"wte.weight": torch.zeros(11, 6)})
+        >>> tensors["wte.weight"].shape, settings
+        (torch.Size([11, 6]), None)
         >>> read_checkpoint("nowhere.safetensors")
         Traceback (most recent call last):
         ValueError: there must be a safetensors file; got file='nowhere.safetensors'
@@ -157,7 +160,7 @@ def config_from(kind: type[Config], **fields: object) -> Config:
     """
     hints = get_type_hints(kind, include_extras=True)
     for name, value in fields.items():
-        rule = rule_of(hints[name])
+        rule = rule_of(hints.get(name, Any))
         require(rule.takes(value), f"{name} must be {rule.words}", **{name: value})
     return kind(**fields)
 
@@ -209,13 +212,19 @@ def fill(
     Chapter: training#real-weights.
 
     Example:
-        >>> layer = nn.Linear(2, 3, bias=False)
-        >>> fill(layer, [Part("w", ("weight",), True)], {"v": torch.zeros(2, 3)})
+        >>> layer, parts = nn.Linear(2, 3, bias=False), [Part("w", ("weight",), True)]
+        >>> fill(layer, parts, {"w": torch.ones(2, 3)})
+        >>> layer.weight.sum().item()
+        6.0
+        >>> fill(layer, parts, {"v": torch.zeros(2, 3)})
         Traceback (most recent call last):
         ValueError: the checkpoint must fit the model; got missing=['w'], extra=['v'], misshapen=[]
     """
     parts = list(parts)
     shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
+    named = sorted(name for part in parts for name in part.ours)
+    rule = "parts must name each parameter of the model once"
+    require(named == sorted(shapes), rule, parts=named, model=sorted(shapes))
     wanted = {part.theirs: _their_shape(part, shapes) for part in parts}
     missing = [name for name in wanted if name not in tensors]
     extra = [name for name in tensors if name not in wanted and name not in ignored]

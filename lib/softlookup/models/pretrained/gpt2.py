@@ -75,6 +75,15 @@ def load_gpt2(
     Chapter: training#real-weights.
 
     Example:
+        >>> shapes = {"wte": (5, 2), "wpe": (3, 2), "ln_f": (2,), "h.0.ln_1": (2,)}
+        >>> shapes |= {"h.0.attn.c_attn": (2, 6), "h.0.attn.c_proj": (2, 2), "h.0.ln_2": (2,)}
+        >>> shapes |= {"h.0.mlp.c_fc": (2, 8), "h.0.mlp.c_proj": (8, 2)}
+        >>> tensors = {f"{name}.weight": torch.ones(shape) for name, shape in shapes.items()}
+        >>> for name in list(shapes)[2:]:  # the tables have no bias
+        ...     tensors[f"{name}.bias"] = torch.zeros(shapes[name][-1])
+        >>> config = GPTConfig(5, 3, d_model=2, n_heads=1, n_layers=1)
+        >>> load_gpt2(tensors, config)(torch.tensor([[4, 0]])).shape
+        torch.Size([1, 2, 5])
         >>> model = load_gpt2("folder-of-gpt2")  # doctest: +SKIP
     """
     tensors, settings = read_checkpoint(source)

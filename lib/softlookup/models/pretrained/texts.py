@@ -58,7 +58,16 @@ def write_on(
     Source: Radford et al. 2019, section 2. Chapter: training#real-weights.
 
     Example:
+        >>> from softlookup.models import GPTConfig
+        >>> from softlookup.models.pretrained.gpt2_tokenizer import byte_characters
+        >>> names = [*byte_characters(), "<|endoftext|>"]
+        >>> tokenizer = GPT2Tokenizer({name: id_ for id_, name in enumerate(names)}, [])
+        >>> model = GPT(GPTConfig(257, 9, d_model=2, n_heads=1, n_layers=1)).eval()
         >>> generator = torch.Generator().manual_seed(0)
+        >>> way = {"generator": generator, "temperature": 0.5}
+        >>> written = write_on(model, tokenizer, "no", 3, **way)
+        >>> written[:2], len(written) <= 5
+        (['n', 'o'], True)
         >>> write_on(*load_pretrained("gpt2"), "A", 9, generator=generator)  # doctest: +SKIP
     """
     ids = tokenizer.encode(prompt)
@@ -91,6 +100,12 @@ def fill_gap(
     Source: Devlin et al. 2019, section 3.1. Chapter: training#real-weights.
 
     Example:
+        >>> from softlookup.models import BERTConfig
+        >>> tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "not", "yet"]
+        >>> model = BERT(BERTConfig(7, 9, d_model=2, n_heads=1, n_layers=1)).eval()
+        >>> guesses = fill_gap(model, BERTTokenizer(tokens), "not [MASK]", n=7)
+        >>> sorted(piece for piece, _ in guesses)
+        ['[CLS]', '[MASK]', '[PAD]', '[SEP]', '[UNK]', 'not', 'yet']
         >>> real = load_pretrained("bert-base-uncased")  # doctest: +SKIP
         >>> fill_gap(*real, "The capital of France is [MASK].")[0][0]  # doctest: +SKIP
         'paris'

@@ -51,7 +51,7 @@ function listeners({ grab, drag, drop, step, keys = {}, fine = 0.1 }) {
     },
     ontouchstart: (event) => event.preventDefault(), // a finger drags; it does not scroll
     onpointerdown: (event) => {
-      event.currentTarget.setPointerCapture(event.pointerId);
+      if (event.isTrusted) event.currentTarget.setPointerCapture(event.pointerId);
       held = true;
       grab?.(event);
     },

@@ -215,14 +215,14 @@ def prediction_errors(
     """Probability less truth; the first word of each row is the true one.
 
     Args:
-        scores: The dot product of a pair's centre with each of its words.
-        words: The true context first, then the noise words.
+        scores: As in ``pair_surprise``.
+        words: As in ``pair_surprise``.
 
     Returns:
         The slope of ``pair_surprise`` at each score; 0 for noise that is the true context.
 
     Raises:
-        ValueError: The shapes do not fit, or there is no word.
+        ValueError: As in ``pair_surprise``.
 
     Source: Goldberg and Levy 2014. Chapter: word2vec#negative-sampling.
 

@@ -1,12 +1,13 @@
 // The attention atlas: leaf through the heads of several models.
 
+import { shareBar, shareColour } from "../../kit/colours.js";
 import { choice, choices, controls, form, liveRegion } from "../../kit/controls.js";
 import { el, svg } from "../../kit/elements.js";
 import { row, table } from "../../kit/table.js";
 import { evenMap, mostRead, PATTERNS, patternScore, rollout, weightsOf } from "./maths.js";
 
 const ROLLOUT = "rollout";
-const SMALLEST = 0.01; // what is fainter cannot be seen
+const SMALLEST = 0.01; // what is less looks like 0
 
 class Atlas {
   constructor(root, { models, unit }) {
@@ -34,7 +35,7 @@ class Atlas {
     this.form = form(
       "aa-atlas",
       controls(this.chooser(), this.textBox),
-      el("div", { class: "aa-board" }, this.heads, el("div", { class: "aa-page" }, this.map)),
+      el("div", { class: "aa-board" }, this.heads, el("div", { class: "aa-page" }, this.map, shareBar())),
       el("p", { class: "sl-label aa-ask" }, "Which token reads?"),
       this.words,
       this.live,
@@ -139,7 +140,7 @@ class Atlas {
     return svg(
       "svg",
       { viewBox: `0 0 ${side} ${side}`, class: "aa-small", "aria-hidden": "true" },
-      svg("rect", { x: 0, y: 0, width: side, height: side, class: "aa-frame" }),
+      svg("rect", { x: 0, y: 0, width: side, height: side, class: "aa-frame", fill: shareColour(0) }),
       this.cells(map, cell, 0),
     );
   }
@@ -156,7 +157,8 @@ class Atlas {
                 width: cell,
                 height: cell,
                 class: "aa-cell",
-                "fill-opacity": weight.toFixed(3),
+                fill: shareColour(weight),
+                "data-weight": weight.toFixed(3),
                 "data-at": `${i},${j}`,
               }),
         )
@@ -169,7 +171,7 @@ class Atlas {
     const row = map[this.token];
     this.map.replaceChildren(this.large(map));
     [...this.words.children].forEach((word, j) => {
-      word.firstChild.style.opacity = row[j].toFixed(4);
+      word.firstChild.style.width = `${(100 * row[j]).toFixed(2)}%`;
       word.setAttribute("aria-pressed", String(j === this.token));
     });
     const name = this.head === ROLLOUT ? "Rollout" : `Layer ${this.head.replace(".", ", head ")}`;
@@ -216,7 +218,7 @@ class Atlas {
           label(token, edge + cell * (k + 0.5) + 3.5, edge - 5, true),
         ])
         .flat(),
-      svg("rect", { x: edge, y: edge, width: cell * n, height: cell * n, class: "aa-frame" }),
+      svg("rect", { x: edge, y: edge, width: cell * n, height: cell * n, class: "aa-frame", fill: shareColour(0) }),
       this.cells(map, cell, edge),
       svg("rect", {
         x: edge - 1,

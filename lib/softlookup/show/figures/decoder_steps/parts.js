@@ -1,5 +1,6 @@
 // What the decoder step draws: its twelve frames, rows of numbers as strips, bars, the grid of A.
 
+import { shareColour } from "../../kit/colours.js";
 import { el, svg } from "../../kit/elements.js";
 
 export const FIRST_SCORE = 3; // counted from 0, as all frames here
@@ -130,6 +131,12 @@ const CELL = 22;
 const LEFT = 92;
 const TOP = 74;
 
+/** Paint a cell with its weight; one that is not known yet stays open. */
+function fillCell(cell, weight) {
+  cell.setAttribute("fill", weight === null ? "none" : shareColour(weight));
+  cell.setAttribute("data-weight", weight === null ? 0 : weight.toFixed(3));
+}
+
 /** The matrix A, a row per step and a column per source word, with the step's row framed. */
 export class Grid {
   constructor(source, target) {
@@ -174,7 +181,7 @@ export class Grid {
   show(A, t, isKnown) {
     this.rows.forEach((cells, row) =>
       cells.forEach((cell, j) =>
-        cell.setAttribute("fill-opacity", row === t && !isKnown ? 0 : A[row][j].toFixed(3)),
+        fillCell(cell, row === t && !isKnown ? null : A[row][j]),
       ),
     );
     this.frame.setAttribute("y", TOP + CELL * t - 2);

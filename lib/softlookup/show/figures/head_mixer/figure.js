@@ -1,5 +1,6 @@
 // The head mixer: which head is needed for which question?
 
+import { shareColour } from "../../kit/colours.js";
 import { button, choices, form, label, liveRegion } from "../../kit/controls.js";
 import { el, svg, text } from "../../kit/elements.js";
 import { range } from "../../kit/maths.js";
@@ -184,7 +185,8 @@ class Mixer {
             width: CELL,
             height: CELL,
             class: this.mask[i][j] ? "hm-cell" : "hm-hidden",
-            "fill-opacity": weight.toFixed(4),
+            fill: this.mask[i][j] ? shareColour(weight) : "none",
+            "data-weight": weight.toFixed(4),
           }),
         ),
       ),

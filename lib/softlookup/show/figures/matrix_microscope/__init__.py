@@ -115,5 +115,6 @@ def _require_matrices(n: int, **matrices: Tensor) -> None:
 def _require_positions(n: int, **positions: int) -> None:
     require_int(0, **positions)
     for name, position in positions.items():
-        require(position < n, f"{name} must be less than the number of tokens",
-                **{name: position}, n=n)  # fmt: skip
+        require(
+            position < n, f"{name} must be less than the number of tokens", **{name: position}, n=n
+        )

@@ -1,15 +1,13 @@
 // The matrix microscope: a small self-attention to take hold of, and every number's origin.
 
+import { colourBar, shareBar, sharePaint } from "../../kit/colours.js";
 import { button, check, controls } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
 import { range } from "../../kit/maths.js";
 import { asymmetry, maskOf, randomMatrices, selfAttention } from "./maths.js";
 import { conventions, origin } from "./panels.js";
 import {
-  CIVIDIS,
   brief,
-  cividis,
-  colourBar,
   computed,
   diverging,
   entry,
@@ -132,8 +130,14 @@ export function mount(root, data) {
     el("div", { class: "mm-matrices" }, scoresMap(app), weightsMap(app)),
     remarks(app),
     origin(app),
-    numbers(app),
-    conventions(app),
+    el(
+      "details",
+      { class: "mm-more" },
+      el("summary", { "data-lm-suppress-shortcuts": "true" }, "The numbers, to change by hand"),
+      numbers(app),
+      conventions(app),
+    ),
+    app.problems,
   );
   root.replaceChildren(figure);
   app.update();
@@ -239,8 +243,8 @@ function weightsMap(app) {
         `query ${app.tokens[i]}, key ${app.tokens[j]}: weight ${text(weights, mask, i, j)}` +
         (mask[i][j] ? "" : ", masked"),
     }),
-    paint: ({ weights }, i, j) => cividis(weights[i][j]),
-    legend: colourBar(CIVIDIS, [el("span", {}, "0"), el("span", {}, "1")]),
+    paint: ({ weights }, i, j) => sharePaint(weights[i][j]),
+    legend: shareBar(),
   });
 }
 
@@ -294,7 +298,6 @@ function numbers(app) {
       tokenTable(app, "{v:*V* = *X* *W*^V} and {z:*Z* = *A* *V*}", [group("v"), outputs]),
     ),
     weightsOf(app),
-    app.problems,
   );
 }
 

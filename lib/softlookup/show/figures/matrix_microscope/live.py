@@ -72,18 +72,31 @@ def live_view(*, tokens: list[str], start: dict, **matrices: list) -> widgets.VB
     update()
     grids = [_grid(name, rows) for name, rows in fields.items()]
     wrap = widgets.Layout(flex_flow="row wrap")
-    return widgets.VBox([widgets.HBox(grids, layout=wrap),
-                         widgets.HBox(list(switches.values()), layout=wrap), shown])  # fmt: skip
+    return widgets.VBox(
+        [
+            widgets.HBox(grids, layout=wrap),
+            widgets.HBox(list(switches.values()), layout=wrap),
+            shown,
+        ]
+    )
 
 
 def _fields(name: str, rows: list) -> list[list[widgets.BoundedFloatText]]:
     narrow = widgets.Layout(width="5em")
     return [
-        [widgets.BoundedFloatText(value, min=-LARGEST, max=LARGEST, step=0.1, layout=narrow,
-                                  tooltip=f"{name}, row {r}, column {c}")
-         for c, value in enumerate(row)]
+        [
+            widgets.BoundedFloatText(
+                value,
+                min=-LARGEST,
+                max=LARGEST,
+                step=0.1,
+                layout=narrow,
+                tooltip=f"{name}, row {r}, column {c}",
+            )
+            for c, value in enumerate(row)
+        ]
         for r, row in enumerate(rows)
-    ]  # fmt: skip
+    ]
 
 
 def _grid(name: str, rows: list) -> widgets.VBox:
@@ -93,8 +106,12 @@ def _grid(name: str, rows: list) -> widgets.VBox:
 
 def _switches(tokens: list[str], start: dict) -> dict[str, widgets.Widget]:
     places = [(token, i) for i, token in enumerate(tokens)]
-    words = {"scale": "divide by √d_k", "causal": "causal mask", "window": "window mask",
-             "same": "W_K = W_Q"}  # fmt: skip
+    words = {
+        "scale": "divide by √d_k",
+        "causal": "causal mask",
+        "window": "window mask",
+        "same": "W_K = W_Q",
+    }
     boxes = {
         name: widgets.Checkbox(start[name], description=text, indent=False)
         for name, text in words.items()

@@ -118,46 +118,11 @@ export function computed(app, letter, hue, pick, size) {
 
 // Heatmaps
 
-/** The colours of cividis, from 0 to 1 in even steps. */
-export const CIVIDIS = [
-  "#00224e",
-  "#002e6a",
-  "#1a386f",
-  "#32436d",
-  "#434e6c",
-  "#535a6d",
-  "#61656f",
-  "#6f7073",
-  "#7d7c78",
-  "#8b8778",
-  "#9a9376",
-  "#aaa073",
-  "#bbad6d",
-  "#ccba64",
-  "#ddc858",
-  "#efd748",
-  "#fee838",
-];
-const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-
-/** The colour of a share from 0 to 1, and black or white, whichever reads better on it. */
-export function cividis(share) {
-  const place = clamp(share, 0, 1) * (CIVIDIS.length - 1);
-  const [low, high] = [Math.floor(place), Math.ceil(place)].map((at) => channels(CIVIDIS[at]));
-  const rgb = low.map((value, c) => Math.round(value + (place % 1) * (high[c] - value)));
-  const linear = rgb.map((value) => {
-    const part = value / 255;
-    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-  });
-  const luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
-  return { background: `rgb(${rgb.join(", ")})`, color: luminance > 0.179 ? "#000000" : "#ffffff" };
-}
-
 /** Red above 0, blue below, the page itself at 0; never too deep for the page's ink. */
 export function diverging(value, largest) {
-  const share = largest > 0 ? Math.round((45 * Math.abs(value)) / largest) : 0;
+  const depth = largest > 0 ? Math.round((45 * Math.abs(value)) / largest) : 0;
   const hue = value > 0 ? "var(--sl-red, #d55e00)" : "var(--sl-blue, #0072b2)";
-  return { background: `color-mix(in srgb, ${hue} ${share}%, transparent)`, color: "inherit" };
+  return { background: `color-mix(in srgb, ${hue} ${depth}%, transparent)`, color: "inherit" };
 }
 
 const MASKED = { background: "transparent", color: "inherit" };
@@ -241,16 +206,4 @@ function moveFocus(cells, event) {
   event.preventDefault();
   const j = cells[i].indexOf(event.target);
   cells[i + move[0]]?.[j + move[1]]?.focus();
-}
-
-/** The bar that says which colour is which number. */
-export function colourBar(stops, ends) {
-  const ramp = `background: linear-gradient(to right, ${stops.join(", ")})`;
-  return el(
-    "div",
-    { class: "mm-bar" },
-    ends[0],
-    el("span", { class: "mm-ramp", "aria-hidden": "true", style: ramp }),
-    ends[1],
-  );
 }

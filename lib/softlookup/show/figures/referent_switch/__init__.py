@@ -117,8 +117,11 @@ def _require_steps(d: int, steps: Sequence[Step]) -> None:
 
 
 def _require_places(n: int, pronoun: int, referents: Sequence[int]) -> None:
-    require(len(set(referents)) == len(referents) == 2, "referents must be two places",
-            referents=list(referents))  # fmt: skip
+    require(
+        len(set(referents)) == len(referents) == 2,
+        "referents must be two places",
+        referents=list(referents),
+    )
     require_int(0, pronoun=pronoun, **{"referents[0]": referents[0], "referents[1]": referents[1]})
     inside = max(pronoun, *referents) < n
     rule = "pronoun and referents must be places of words"

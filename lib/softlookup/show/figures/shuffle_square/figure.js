@@ -1,5 +1,6 @@
 // The permutation square: shuffle and then attend, or attend and then shuffle.
 
+import { sharePaint } from "../../kit/colours.js";
 import { button, choices, controls, form } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
 import { range } from "../../kit/maths.js";
@@ -51,7 +52,7 @@ class Result {
       this.rows[i].word.textContent = word;
       this.rows[i].weights.forEach((cell, j) => {
         cell.textContent = weights[i][j] === 0 ? "0" : fixed(weights[i][j]);
-        cell.style.setProperty("--weight", `${(45 * weights[i][j]).toFixed(1)}%`);
+        Object.assign(cell.style, sharePaint(weights[i][j]));
         cell.classList.toggle("sq-off", differs(weights[i][j], other?.weights[i][j]));
       });
       this.rows[i].out.forEach((cell, c) => {

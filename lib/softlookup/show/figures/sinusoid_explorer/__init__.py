@@ -16,13 +16,34 @@ _ROBOT = (
     (1.0, 1.0, 0.98, 0.96),
 )  # lecture 003, d = 4 and n = 100: the same way round
 _TABLES = (
-    {"name": "p0 to p3, d = 50", "d": 50, "base": 10000, "first": 4,
-     "positions": [2, 13, 8, 3], "printed": _PRINTED, "digits": 3},
-    {"name": "I am a robot, d = 4", "d": 4, "base": 100, "first": 0,
-     "positions": [0, 1, 2, 3], "printed": _ROBOT, "digits": 2},
-    {"name": "the last columns", "d": 50, "base": 10000, "first": 46,
-     "positions": [2, 13, 8, 50], "printed": None, "digits": 5},
-)  # fmt: skip
+    {
+        "name": "p0 to p3, d = 50",
+        "d": 50,
+        "base": 10000,
+        "first": 4,
+        "positions": [2, 13, 8, 3],
+        "printed": _PRINTED,
+        "digits": 3,
+    },
+    {
+        "name": "I am a robot, d = 4",
+        "d": 4,
+        "base": 100,
+        "first": 0,
+        "positions": [0, 1, 2, 3],
+        "printed": _ROBOT,
+        "digits": 2,
+    },
+    {
+        "name": "the last columns",
+        "d": 50,
+        "base": 10000,
+        "first": 46,
+        "positions": [2, 13, 8, 50],
+        "printed": None,
+        "digits": 5,
+    },
+)
 _ALT = (
     "Four columns of the sinusoidal codes as curves over the positions, two pairs of sine and "
     "cosine, with four positions marked; beside them the codes as a table. With d = 50, columns 4 "

@@ -1,0 +1,333 @@
+// Predict, then look: reads a guess, says how far off it was, lifts the cover, remembers.
+(() => {
+  const root = document.documentElement;
+  const SHOW_ALL = "show-every-result";
+  const DIGITS = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+  // What a browser remembers; where it may not, a guess lasts as long as the page.
+  const memory = {
+    read(key) {
+      try {
+        return JSON.parse(localStorage.getItem(key));
+      } catch {
+        return null;
+      }
+    },
+    write(key, value) {
+      try {
+        localStorage.setItem(key, JSON.stringify(value));
+      } catch {}
+    },
+    forget(key) {
+      try {
+        localStorage.removeItem(key);
+      } catch {}
+    },
+  };
+
+  // Numbers ------------------------------------------------------------------------------------
+
+  // "0.5", "0,5", "1,000", "10 000", "−3", "3x", "1/3", "2^10", "40 %": a number, or NaN.
+  function numberOf(text) {
+    let plain = text.trim().replace(/[−–]/g, "-").replace(/^[×x*]\s*|\s*[×x]$/g, "");
+    const isPercent = /%$/.test(plain);
+    plain = plain.replace(/\s*%$/, "");
+    for (const [sign, compute] of [["/", (a, b) => a / b], ["^", (a, b) => a ** b]]) {
+      const parts = plain.split(sign);
+      if (parts.length === 2) {
+        const value = compute(...parts.map(numberOf));
+        return Number.isFinite(value) ? value / (isPercent ? 100 : 1) : NaN;
+      }
+    }
+    plain = plain.replace(/(\d)[\s\u202f\u00a0](?=\d{3}\b)/g, "$1");
+    plain = /^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$/.test(plain) ? plain.replaceAll(",", "") : plain.replace(",", ".");
+    return DIGITS.test(plain) ? Number(plain) / (isPercent ? 100 : 1) : NaN;
+  }
+
+  function shown(number) {
+    const short = Number.isInteger(number) && Math.abs(number) < 1e15 ? number : Number(number.toPrecision(4));
+    return String(short).replace("-", "−");
+  }
+
+  function sayNumber(guess, answer) {
+    const [most, least] = [Math.abs(guess), Math.abs(answer)].sort((a, b) => b - a);
+    if (guess * answer < 0) return `the other sign${most > 1.01 * least ? `, and ${sayNumber(most, least)}` : ""}`;
+    const distance = Math.abs(guess - answer);
+    if (least === 0) return `off by ${shown(distance)}`;
+    const factor = most / least;
+    if (factor >= 1.5) {
+      const short = Number(factor.toPrecision(2));
+      return `off by a factor of ${Math.abs(short / factor - 1) < 1e-6 ? "" : "about "}${shown(short)}`;
+    }
+    const way = Math.abs(guess) > Math.abs(answer) ? "too large" : "too small";
+    if (Number.isInteger(guess) && Number.isInteger(answer)) return `${shown(distance)} ${way}`;
+    return `${shown(Number(((100 * distance) / Math.abs(answer)).toPrecision(2)))} % ${way}`;
+  }
+
+  // Shapes and orders ---------------------------------------------------------------------------
+
+  // "7, 4", "7×4", "7 by 4", "(7, 4)", "[7 4]", "(7,)", "()": the lengths, or null.
+  function shapeOf(text) {
+    const plain = text.trim().replace(/^torch\.Size/i, "").replace(/[()[\]]/g, " ").trim();
+    if (!plain) return text.trim() ? [] : null;
+    const parts = plain.split(/\s*(?:[,;×x*]|\bby\b|\s)\s*/).filter(Boolean);
+    return parts.every((part) => /^\d+$/.test(part)) ? parts.map(Number) : null;
+  }
+
+  const tuple = (lengths) => (lengths.length === 1 ? `(${lengths[0]},)` : `(${lengths.join(", ")})`);
+  const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+  const sorted = (list) => [...list].sort((a, b) => a - b);
+
+  function sayShape(guess, answer) {
+    const axes = (n) => `${n} ${n === 1 ? "axis" : "axes"}`;
+    if (guess.length !== answer.length) return `it has ${axes(answer.length)}, not ${guess.length}`;
+    if (same(sorted(guess), sorted(answer))) return "the right lengths, on the wrong axes";
+    const wrong = answer.map((length, k) => [k, length, guess[k]]).filter(([, a, g]) => a !== g);
+    return wrong.map(([k, a, g]) => `axis ${k} has length ${a}, not ${g}`).join("; ");
+  }
+
+  function sayOrder(guess, answer) {
+    const place = new Map(answer.map((item, k) => [item, k]));
+    const n = guess.length;
+    let right = 0;
+    guess.forEach((a, k) => guess.slice(k + 1).forEach((b) => (right += place.get(a) < place.get(b))));
+    return `${right} of ${(n * (n - 1)) / 2} pairs ${right === 1 ? "stands" : "stand"} the right way`;
+  }
+
+  // One prediction --------------------------------------------------------------------------------
+
+  const tell = (guess, answer, off) => `You said ${guess}; it is ${answer}: ${off}.`;
+  const KINDS = {
+    number: {
+      read: (text) => (Number.isNaN(numberOf(text)) ? null : numberOf(text)),
+      ask: "Please write a number, such as 12, 0.5, 1/3 or 40 %.",
+      isRight: (guess, { answer, within }) => Math.abs(guess - answer) <= within * (1 + 1e-9),
+      isKnown: (guess, wrong) => Math.abs(guess - wrong) <= 0.01 * Math.abs(wrong),
+      say: sayNumber,
+      show: shown,
+      tell,
+    },
+    shape: {
+      read: shapeOf,
+      ask: "Please write the length of each axis, such as 7, 4.",
+      show: tuple,
+      say: sayShape,
+      tell,
+    },
+    choice: {
+      ask: "Please choose one of the lines.",
+      say: () => "",
+      tell: (guess, answer) => `You said “${guess}”; the answer is “${answer}”.`,
+    },
+    order: { say: sayOrder, tell: (guess, answer, off) => `${off}. The order is: ${answer}.` },
+  };
+
+  class Prediction {
+    constructor(node) {
+      this.node = node;
+      this.form = node.querySelector("form");
+      this.status = node.querySelector("[role=status]");
+      this.hint = node.querySelector(".bk-hint");
+      this.input = node.querySelector("input[type=text]");
+      this.list = node.querySelector("ol.bk-guess-order");
+      this.kind = KINDS[node.dataset.kind];
+      this.data = JSON.parse(node.dataset.reveal);
+      this.first = this.list && [...this.list.children];
+      this.isSettled = false;
+      this.form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        if (!this.isSettled) this.commit(this.guess());
+      });
+      this.form.querySelector("[data-show]").addEventListener("click", () => {
+        if (!this.isSettled) this.settle(null);
+      });
+      this.list?.addEventListener("click", (event) => this.move(event.target.closest("[data-move]")));
+    }
+
+    // The guess as written: text, the chosen line's words, or the lines in their order.
+    guess() {
+      if (this.input) return this.input.value;
+      if (this.list) return [...this.list.children].map((line) => line.dataset.item);
+      return this.form.querySelector(":checked")?.value ?? null;
+    }
+
+    fill(guess) {
+      if (guess === null) return;
+      if (this.input) this.input.value = guess;
+      else if (this.list) this.list.append(...guess.map((item) => this.line(item)));
+      else this.line(guess).checked = true;
+    }
+
+    line(item) {
+      return [...this.form.querySelectorAll("[data-item], [type=radio]")].find((one) => (one.dataset.item ?? one.value) === item);
+    }
+
+    // The words of a choice as the page sets them, formulas included; a full stop comes after them.
+    words(item) {
+      const line = this.line(item);
+      const { innerHTML } = line.matches("li") ? line.querySelector(".bk-item") : line.labels[0];
+      return innerHTML.trim().replace(/\.$/, "");
+    }
+
+    shown(value) {
+      if (this.list) return value.map((item) => this.words(item)).join(", ");
+      return this.kind.show ? this.kind.show(value) : this.words(value);
+    }
+
+    commit(written) {
+      const value = this.kind.read ? this.kind.read(written) : written;
+      this.input?.toggleAttribute("aria-invalid", value === null);
+      if (value === null) {
+        this.say(this.kind.ask);
+        (this.input ?? this.form.querySelector("input")).focus();
+        return;
+      }
+      this.settle(written);
+    }
+
+    settle(written) {
+      this.isSettled = true;
+      this.say(this.verdict(written));
+      this.lock(true);
+      remember(this, written);
+      layCovers();
+    }
+
+    verdict(written) {
+      const answer = this.shown(this.data.answer);
+      if (written === null) return `The answer: ${answer}.`;
+      const guess = this.kind.read ? this.kind.read(written) : written;
+      const isRight = this.kind.isRight ?? ((a, { answer: b }) => same(a, b));
+      if (isRight(guess, this.data)) {
+        const exactly = same(guess, this.data.answer) ? answer : `${this.shown(guess)} is close enough to ${answer}`;
+        return `<strong>Right</strong>: ${exactly}.`;
+      }
+      const isKnown = this.kind.isKnown ?? same;
+      const why = this.data.wrong.find(([wrong]) => isKnown(guess, wrong))?.[1];
+      const off = this.kind.say(guess, this.data.answer);
+      return [this.kind.tell(this.shown(guess), answer, off), why].filter(Boolean).join(" ");
+    }
+
+    say(words) {
+      this.hint.hidden = Boolean(words);
+      this.status.innerHTML = words;
+    }
+
+    // After the guess the field shows it, and the buttons stay where they are: the focus too.
+    lock(isLocked) {
+      this.node.classList.toggle("bk-settled", isLocked);
+      this.form.querySelectorAll("button").forEach((button) => {
+        if (isLocked) button.setAttribute("aria-disabled", "true");
+        else button.removeAttribute("aria-disabled");
+      });
+      if (this.input) this.input.readOnly = isLocked;
+      this.form.querySelectorAll("[type=radio]").forEach((radio) => (radio.disabled = isLocked));
+    }
+
+    // The neighbour changes its place, not the line itself: its button keeps the focus.
+    move(button) {
+      if (!button || this.isSettled) return;
+      const line = button.closest("li");
+      if (button.dataset.move === "up" && line.previousElementSibling) line.after(line.previousElementSibling);
+      if (button.dataset.move === "down" && line.nextElementSibling) line.before(line.nextElementSibling);
+      const lines = [...this.list.children];
+      this.say(`${line.querySelector(".bk-item").innerHTML}: place ${lines.indexOf(line) + 1} of ${lines.length}.`);
+    }
+
+    forget() {
+      this.isSettled = false;
+      this.form.reset();
+      if (this.list) this.list.append(...this.first);
+      this.say("");
+      this.lock(false);
+    }
+
+    restore() {
+      const { question, guess } = memory.read(keyOf(this))?.[this.node.dataset.name] ?? {};
+      if (question !== this.node.dataset.question) return;
+      try {
+        this.fill(guess);
+        this.isSettled = true;
+        this.say(this.verdict(guess));
+        this.lock(true);
+      } catch {
+        this.forget(); // what is kept there is no guess of ours
+      }
+    }
+  }
+
+  // The page --------------------------------------------------------------------------------------
+
+  const predictions = new Map();
+  const keyOf = (one) => `guesses ${one.node.dataset.page}`;
+
+  function remember(one, guess) {
+    const { name, question } = one.node.dataset;
+    document.querySelector(".bk-predictions [role=status]").textContent = "";
+    memory.write(keyOf(one), { ...memory.read(keyOf(one)), [name]: { question, guess } });
+  }
+
+  function layCovers() {
+    const showsAll = root.classList.contains("bk-show-all");
+    document.querySelectorAll(".bk-covered").forEach((box) => {
+      const isOpen = showsAll || box.dataset.linked === "" || predictions.get(box.dataset.prediction).isSettled;
+      box.classList.toggle("bk-open", isOpen);
+      box.querySelector(".bk-under").inert = !isOpen;
+    });
+  }
+
+  // Who follows a link to something below a cover wants to see it.
+  function openTarget() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const box = target?.closest(".bk-covered");
+    if (!box || box.classList.contains("bk-open")) return;
+    box.dataset.linked = "";
+    layCovers();
+    target.scrollIntoView();
+  }
+
+  function setUp() {
+    document.querySelectorAll(".bk-prediction[data-reveal]").forEach((node) => {
+      predictions.set(node.dataset.name, new Prediction(node));
+    });
+    if (predictions.size === 0) return;
+    predictions.forEach((one) => one.restore());
+    const everything = document.getElementById("bk-show-every-result");
+    everything.checked = root.classList.contains("bk-show-all");
+    everything.addEventListener("change", () => {
+      root.classList.toggle("bk-show-all", everything.checked);
+      try {
+        localStorage.setItem(SHOW_ALL, everything.checked ? "yes" : "no");
+      } catch {}
+      layCovers();
+    });
+    const button = document.getElementById("bk-forget");
+    button.addEventListener("click", () => {
+      predictions.forEach((one) => {
+        memory.forget(keyOf(one));
+        one.forget();
+      });
+      document.querySelectorAll(".bk-covered").forEach((box) => delete box.dataset.linked);
+      button.parentElement.querySelector("[role=status]").textContent = "Forgotten.";
+      layCovers();
+    });
+    document.querySelectorAll(".bk-cover a").forEach((link) => {
+      link.addEventListener("click", (event) => {
+        const { node, form } = predictions.get(link.closest(".bk-covered").dataset.prediction);
+        event.preventDefault(); // to follow the link would take the focus away
+        node.scrollIntoView({ block: "nearest" });
+        form.querySelector("input, button").focus({ preventScroll: true });
+      });
+    });
+    layCovers();
+    openTarget();
+    addEventListener("hashchange", openTarget);
+    document.addEventListener("click", (event) => {
+      // The same link a second time changes no address.
+      if (event.target.closest?.(`a[href$="${CSS.escape(location.hash)}"]`) && location.hash) openTarget();
+    });
+    root.dataset.predictions = "ready";
+  }
+
+  document.addEventListener("DOMContentLoaded", setUp);
+})();

@@ -1,0 +1,79 @@
+"""Code is formatted as the formatter would: no line asks to be left as it is."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SKIP = "fmt: " + "skip"
+# Files that were written before the rule; one that has become clean leaves the table.
+NOT_YET = {
+    "chapters/03_embeddings.ipynb",
+    "chapters/05_static_vectors.ipynb",
+    "chapters/06_tokenization.ipynb",
+    "chapters/08_recurrence.ipynb",
+    "chapters/09_seq2seq.ipynb",
+    "chapters/12_limits.ipynb",
+    "chapters/13_many_heads.ipynb",
+    "chapters/15_transformer.ipynb",
+    "chapters/16_positions.ipynb",
+    "chapters/17_training.ipynb",
+    "chapters/18_modern_attention.ipynb",
+    "chapters/19_looking_inside.ipynb",
+    "chapters/bugs.ipynb",
+    "chapters/slides_under_test.ipynb",
+    "lib/softlookup/capstone.py",
+    "lib/softlookup/data/agreement.py",
+    "lib/softlookup/data/corpus.py",
+    "lib/softlookup/data/french_grammar.py",
+    "lib/softlookup/data/french_words.py",
+    "lib/softlookup/data/grammar.py",
+    "lib/softlookup/data/karate.py",
+    "lib/softlookup/data/names.py",
+    "lib/softlookup/data/numbers.py",
+    "lib/softlookup/data/prose.py",
+    "lib/softlookup/exercises/attention.py",
+    "lib/softlookup/exercises/block.py",
+    "lib/softlookup/exercises/bugs.py",
+    "lib/softlookup/exercises/bugs_laws.py",
+    "lib/softlookup/exercises/byte_pairs.py",
+    "lib/softlookup/exercises/counting.py",
+    "lib/softlookup/exercises/embeddings.py",
+    "lib/softlookup/exercises/language_models.py",
+    "lib/softlookup/exercises/limits.py",
+    "lib/softlookup/exercises/looking_inside.py",
+    "lib/softlookup/exercises/many_heads.py",
+    "lib/softlookup/exercises/modern_attention.py",
+    "lib/softlookup/exercises/positions.py",
+    "lib/softlookup/exercises/seq2seq.py",
+    "lib/softlookup/exercises/soft_lookup.py",
+    "lib/softlookup/exercises/static_vectors.py",
+    "lib/softlookup/exercises/tasks.py",
+    "lib/softlookup/exercises/tokenization.py",
+    "lib/softlookup/exercises/training.py",
+    "lib/softlookup/exercises/transformer.py",
+    "lib/softlookup/exercises/word2vec.py",
+    "lib/softlookup/exercises/word2vec_gradients.py",
+    "lib/softlookup/language_models/language_model.py",
+    "lib/softlookup/tokenization/wordpiece.py",
+    "lib/softlookup/translation/training.py",
+    "lib/softlookup/translation/translator.py",
+}
+
+
+def files():
+    """The library's modules and the notebooks, as paths below the book's folder."""
+    listed = ["git", "ls-files", "lib/*.py", "chapters/*.ipynb"]
+    found = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True)
+    return found.stdout.split()
+
+
+@pytest.mark.parametrize("file", files())
+def test_no_line_asks_the_formatter_to_pass_over_it(file):
+    skips = SKIP in (ROOT / file).read_text(encoding="utf-8")
+    assert skips == (file in NOT_YET), f"{file}: shorten names, or take it from the table"
+
+
+def test_the_table_names_files_that_exist():
+    assert set(files()) >= NOT_YET
