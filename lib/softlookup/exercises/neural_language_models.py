@@ -143,7 +143,7 @@ def check_memory(my_memory: Answer) -> str:
 def _error_times_tail(found: Tensor, right: Tensor) -> str:
     i, j = torch.nonzero((found - right).abs() > 1e-6)[0].tolist()
     return (f"The gradient by W is wrong at [{i}, {j}]: {found[i, j]:.4g}. A weight's slope is the "
-            "error at the head of its arrow times the number at its tail.")  # fmt: skip
+            "error at the tip of its arrow times the number at its tail.")  # fmt: skip
 
 
 def _judge_new_word(p: Tensor, ids: list[int], verbs: tuple[str, ...], seen: str) -> None:

@@ -80,7 +80,7 @@ WRONG[check_direct] = [
     (one_way("no bend"), "1 − h²"),
     (lambda *a: (book_direct(*a)[0].T, book_direct(*a)[1]), "turned"),
     (lambda *a: (-book_direct(*a)[0], book_direct(*a)[1]), "p − y"),
-    (lambda *a: (book_direct(*a)[0] + 1, book_direct(*a)[1]), "head of its arrow"),
+    (lambda *a: (book_direct(*a)[0] + 1, book_direct(*a)[1]), "tip of its arrow"),
     (lambda *a: (book_direct(*a)[0], book_direct(*a)[1] + 1), "both ways"),
     (lambda *a: book_direct(*a)[0], "Return two tensors"),
     (spoilt, "changes a tensor"),
