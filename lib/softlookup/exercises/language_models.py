@@ -14,6 +14,11 @@ from softlookup.language_models import NGramModel, forward_algorithm, perplexity
 UNDERFLOW = (
     "Right for few tokens, wrong for 400: their product is too small for a float. Add logarithms."
 )
+PER_PIECE = "This is the perplexity of a piece. The mean goes over words: divide by their number."
+TWO_BASES = "Logarithm and exponential must have one base: log₂ goes with 2 to the power."
+NO_WORD = "Some texts have no word at all: what is missing from the sum of start is length 0."
+ONLY_BEFORE = "This is what the words before the gap say. Those behind it speak, too."
+ONLY_BEHIND = "This is as if the text began at the gap: the words before it are missing."
 CORPORA = (
     [["a", "b"], ["a", "a", "b"], ["b"]],
     [["the", "dog", "barks"], ["the", "dog"], []],
@@ -65,13 +70,12 @@ def check_perplexity(my_perplexity: Answer) -> str:
             raise Wrong(f"{UNDERFLOW} {wrong}") from wrong
         if math.isclose(found, expected, rel_tol=1e-6):
             continue
+        mean = -sum(logs) / len(words)
         mistakes = [
-            (math.exp(-sum(logs) / len(logs)), "This is the perplexity of a piece. The mean goes "
-             "over words: divide by their number."),
-            (-sum(logs) / len(words), "This is the mean of −log p. Undo the logarithm."),
-            (math.exp(-sum(logs) / len(words) / math.log(2)),
-             "Logarithm and exponential must have one base: log₂ goes with 2 to the power."),
-        ]  # fmt: skip
+            (math.exp(-sum(logs) / len(logs)), PER_PIECE),
+            (mean, "This is the mean of −log p. Undo the logarithm."),
+            (math.exp(mean / math.log(2)), TWO_BASES),
+        ]
         aside = f"For {words} yours is {found:.6g}. Equal chances among V words must give V."
         raise Wrong(advised(found, mistakes, aside if product > 0 else UNDERFLOW))
     return "However a word is cut, its perplexity is one over the product of its pieces."
@@ -89,12 +93,11 @@ def check_two_steps(my_two_steps: Answer) -> str:
     for seed in (1, 2):
         P = _rows(3 + seed, 3 + seed, seed)
         mistakes = [
-            (P**2, "You squared each entry: that is twice the same step. Sum over the word in "
-             "between."),
+            (P**2, "You squared each entry: twice the same step. Sum over the word in between."),
             (2 * P, "Two steps are one after the other: probabilities along a way multiply."),
             (P @ P.mT, "The second step begins where the first ended: multiply rows by columns."),
             ((P @ P).mT, "Rows and columns are exchanged: a row is the first of the words."),
-        ]  # fmt: skip
+        ]
         otherwise = "Not yet: is each row of yours a sum of one over the words two places on?"
         kept = "Your function changes the table that it was given."
         compare(my_two_steps(P, kept=kept), P @ P, "Your table", mistakes, otherwise)
@@ -112,7 +115,9 @@ def check_mean_length(my_mean_length: Answer) -> str:
     Chapter: language_models#exercises
     """
     for n_words, seed in ((3, 6), (1, 5), (6, 7)):
-        rows = _rows(n_words + 1, n_words + 1, seed)  # the last column is the end, the last row the start
+        rows = _rows(
+            n_words + 1, n_words + 1, seed
+        )  # the last column is the end, the last row the start
         start, P = rows[-1, :-1], rows[:-1, :-1]
         steps = torch.linalg.inv(torch.eye(n_words, dtype=P.dtype) - P)
         expected = (start @ steps).sum().item()
@@ -121,13 +126,12 @@ def check_mean_length(my_mean_length: Answer) -> str:
             continue
         mistakes = [
             (expected + 1, "One too many: the end is no word."),
-            (expected / start.sum().item(), "Some texts have no word at all: what is missing from "
-             "the sum of start counts as length 0."),
+            (expected / start.sum().item(), NO_WORD),
             (steps.sum(dim=1).mean(), "The first word is not drawn evenly: use start."),
-        ]  # fmt: skip
+        ]
         if math.isclose(found, expected, rel_tol=0.05):
-            raise Wrong(f"Close, but not exact: {found:.6g}, and it is {expected:.6g}. Do you "
-                        "simulate, or stop at some length? Solve the equations.")  # fmt: skip
+            near = f"Close, but not exact: {found:.6g}, and it is {expected:.6g}."
+            raise Wrong(f"{near} Do you simulate, or stop at some length? Solve the equations.")
         aside = f"With {n_words} words yours is {found:.4g}, and it is {expected:.4g}."
         raise Wrong(advised(found, mistakes, aside, rel_tol=1e-9))
     return (
@@ -153,14 +157,11 @@ def check_gap(my_gap: Answer) -> str:
         words = torch.randint(4, (n,), generator=torch.Generator().manual_seed(seed)).tolist()
         expected = _with_each_word(words, gap, initial, A, B)
         before = _with_each_word(words[: gap + 1], gap, initial, A, B)
-        mistakes = [(before, "This is what the words before the gap say. Those behind it speak, "
-                     "too.")]  # fmt: skip
+        mistakes = [(before, ONLY_BEFORE)]
         if gap + 1 < n:
-            behind = _with_each_word(words[gap:], 0, initial, A, B)
-            mistakes += [(behind, "This is as if the text began at the gap: the words before it "
-                          "are missing.")]  # fmt: skip
-        otherwise = (f"With {n} words and a gap at place {gap} it is wrong. Compare with the sum "
-                     "over all ways through a short text.")  # fmt: skip
+            mistakes += [(_with_each_word(words[gap:], 0, initial, A, B), ONLY_BEHIND)]
+        place = f"With {n} words and a gap at place {gap} it is wrong."
+        otherwise = f"{place} Compare with the sum over all ways through a short text."
         states = {(n_states,): "One number for each word, not for each state: what do they say?"}
         answer = my_gap(words, gap, initial, A, B)
         compare(answer, expected, "Your answer", mistakes, otherwise, shapes=states)

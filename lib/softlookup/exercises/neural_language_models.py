@@ -16,6 +16,16 @@ KINDS = {
 }
 """The nouns of the chapter's small world, and the verbs that follow them."""
 
+THROUGH = (
+    "This is what comes through the hidden layer. x has a second way to the scores: what comes "
+    "along several arrows adds up."
+)
+AROUND = (
+    "This is what comes along the direct connections alone. The way through the hidden layer is "
+    "still there."
+)
+NO_TANGENT = "The way through the hidden layer passes the tangent, whose slope is 1 − h²."
+
 
 @exercise("return how many numbers the network learns.")
 def check_size(my_size: Answer) -> str:
@@ -66,20 +76,17 @@ def check_direct(my_gradients: Answer) -> str:
         words = "Return two tensors: the gradient by W, and the gradient by x."
         kept = "Your function changes a tensor that it was given."
         by_W, by_x = my_gradients.several(2, words, x, y, H, d, U, b, W, kept=kept)
-        other_shape = {(n_in, vocab): "The gradient by W is turned: it has the shape of W."}
-        mistakes = [(-error[:, None] * x, "The sign of the error is turned: it is p − y.")]
-        compare(by_W, error[:, None] * x, "The gradient by W", mistakes, _error_times_tail,
-                shapes=other_shape)  # fmt: skip
+        turned = {(n_in, vocab): "The gradient by W is turned: it has the shape of W."}
+        outer = error[:, None] * x
+        mistakes = [(-outer, "The sign of the error is turned: it is p − y.")]
+        compare(by_W, outer, "The gradient by W", mistakes, _error_times_tail, shapes=turned)
         mistakes = [
-            (through, "This is what comes through the hidden layer. x has a second way to the "
-             "scores: what comes along several arrows adds up."),
-            (around, "This is what comes along the direct connections alone. The way through the "
-             "hidden layer is still there."),
-            (W.T @ error + H.T @ (U.T @ error), "The way through the hidden layer passes the "
-             "tangent, whose slope is 1 − h²."),
-        ]  # fmt: skip
-        compare(by_x, around + through, "The gradient by x", mistakes,
-                "The gradient by x is wrong: write down both ways from x to the scores.")  # fmt: skip
+            (through, THROUGH),
+            (around, AROUND),
+            (around + H.T @ (U.T @ error), NO_TANGENT),
+        ]
+        otherwise = "The gradient by x is wrong: write down both ways from x to the scores."
+        compare(by_x, around + through, "The gradient by x", mistakes, otherwise)
     return "Two ways lead from x to the scores, and their gradients add up."
 
 
@@ -127,8 +134,8 @@ def check_memory(my_memory: Answer) -> str:
     k = W_h.shape[0] if W_h.ndim else 0
     if (W_x.shape, W_h.shape, w.shape) != ((len(words), k), (k, k), (k,)):
         shapes = ", ".join(str(tuple(part.shape)) for part in (W_x, W_h, w))
-        raise Wrong(f"With k numbers in the state and {len(words)} words, W_x is ({len(words)}, k),"
-                    f" W_h (k, k) and w (k,); yours are {shapes}.")  # fmt: skip
+        wanted = f"W_x is ({len(words)}, k), W_h (k, k) and w (k,)"
+        raise Wrong(f"With k numbers in the state {wanted}; yours are {shapes}.")
     first = None
     for n_phrases, texts in tests.items():
         for text in texts:
@@ -142,20 +149,20 @@ def check_memory(my_memory: Answer) -> str:
 
 def _error_times_tail(found: Tensor, right: Tensor) -> str:
     i, j = torch.nonzero((found - right).abs() > 1e-6)[0].tolist()
-    return (f"The gradient by W is wrong at [{i}, {j}]: {found[i, j]:.4g}. A weight's slope is the "
-            "error at the tip of its arrow times the number at its tail.")  # fmt: skip
+    rule = "A weight's slope is the error at the tip of its arrow times the number at its tail."
+    return f"The gradient by W is wrong at [{i}, {j}]: {found[i, j]:.4g}. {rule}"
 
 
 def _judge_new_word(p: Tensor, ids: list[int], verbs: tuple[str, ...], seen: str) -> None:
     of_kind = p[ids].sum().item()
     if of_kind < 0.8:
-        raise Wrong(f"After *{seen}*, the verbs {', '.join(verbs)} get {of_kind:.2f} together. "
-                    "The new noun is of their kind: they should get at least 0.8.")  # fmt: skip
+        got = f"After *{seen}*, the verbs {', '.join(verbs)} get {of_kind:.2f} together."
+        raise Wrong(f"{got} The new noun is of their kind: they should get at least 0.8.")
     for verb, id_ in zip(verbs, ids, strict=True):
         if p[id_] < 0.1:
-            raise Wrong(f"After *{seen}*, *{verb}* gets only {p[id_].item():.3f}. Your vector fits "
-                        "the one verb that was seen, too well: nouns of this kind do the others, "
-                        "too.")  # fmt: skip
+            got = f"After *{seen}*, *{verb}* gets only {p[id_].item():.3f}."
+            why = "Your vector fits the one verb that was seen too well: such nouns do all three."
+            raise Wrong(f"{got} {why}")
 
 
 def _judge_memory(score: float, n_phrases: int, text: list[str], first: float | None) -> float:
@@ -163,14 +170,16 @@ def _judge_memory(score: float, n_phrases: int, text: list[str], first: float | 
     shown = " ".join(text[:5]) + (" ..." if len(text) > 6 else "")
     if score <= 0:
         where = f"over {n_phrases} phrases" if n_phrases else "right after the subject"
-        raise Wrong(f"Wrong {where}: “{shown}” is about {'many' if text[1][-1] == 's' else 'one'}, "
-                    f"and w · h is {abs(score):.3g} to the other side. Which words may write into "
-                    "the state?")  # fmt: skip
+        number = "many" if text[1].endswith("s") else "one"
+        side = f"and w · h is {abs(score):.3g} to the other side"
+        why = "Which words may write into the state?"
+        raise Wrong(f"Wrong {where}: “{shown}” is about {number}, {side}. {why}")
     if n_phrases == 0:
         return score if first is None else min(first, score)
     if score < first / 2:
-        raise Wrong(f"Over {n_phrases} phrases w · h is only {score / first:.2g} of what it was "
-                    "after the subject: the state fades. What must h do to itself to stay?")  # fmt: skip
+        share = f"{score / first:.2g} of what it was after the subject"
+        why = "the state fades. What must h do to itself to stay?"
+        raise Wrong(f"Over {n_phrases} phrases w · h is only {share}: {why}")
     return first
 
 

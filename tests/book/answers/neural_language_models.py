@@ -144,7 +144,7 @@ def by_hand(words, push=3.0, hold=2.0):
 
 
 def two_units(words):
-    W_x, W_h, w = by_hand(words)
+    W_x, W_h, _ = by_hand(words)
     return torch.cat([W_x, -W_x], dim=1), W_h * torch.eye(2), torch.tensor([1.0, -1.0])
 
 
