@@ -19,7 +19,6 @@ NOT_YET = {
     "word2vec",
     "static_vectors",
     "tokenization",
-    "language_models",
     "recurrence",
     "seq2seq",
     "soft_lookup",

@@ -55,7 +55,6 @@ TOO_EASY = {
     "word2vec",
     "static_vectors",
     "tokenization",
-    "language_models",
     "recurrence",
     "seq2seq",
     "soft_lookup",
