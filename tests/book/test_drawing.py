@@ -9,6 +9,7 @@ from drawings import DRAWINGS
 from playwright.sync_api import Page
 from site_checks import axe_faults, scroll_faults, watched
 
+from book_site.figures import figure_node, number_title
 from softlookup.show import drawing
 
 SITE_STYLE = (ROOT / "_static" / "book.css").as_uri()
@@ -114,6 +115,12 @@ def test_they_stand_as_well_in_other_letters(open_drawings):
     assert open_drawings(1280, LIGHT, site=False).evaluate(FAULTS) == []
 
 
+def test_where_there_is_no_room_they_scroll_and_stay_readable(open_drawings):
+    page = open_drawings(280, LIGHT)
+    assert page.evaluate(FAULTS) == []
+    assert scroll_faults(page) == []
+
+
 @pytest.mark.parametrize("style", [LIGHT, DARK], ids=["light", "dark"])
 def test_they_are_read_and_told(open_drawings, style):
     page = open_drawings(390, style)
@@ -124,6 +131,13 @@ def test_they_are_read_and_told(open_drawings, style):
     assert all(role == "img" and len(name.split()) > 3 for role, name in names)
     ids = page.eval_on_selector_all("[id]", "all => all.map((one) => one.id)")
     assert len(set(ids)) == len(ids) == len(DRAWINGS)
+
+
+def test_the_site_numbers_it_by_its_caption(figures):
+    first, _, _ = figures.partition("</figure>")
+    node = figure_node(f"{first}</figure>")
+    assert node["names"] == ["fig-residual-block"]
+    assert number_title(node).startswith("A residual block.")
 
 
 @pytest.mark.parametrize(

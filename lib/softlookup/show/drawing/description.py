@@ -4,7 +4,7 @@ import difflib
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from softlookup.checks import require
 
@@ -69,9 +69,9 @@ class Description:
 
     boxes: dict[str, Box]
     arrows: list[Arrow]
-    frames: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    n_rows: int = 0
-    n_columns: int = 0
+    frames: dict[str, tuple[str, ...]]
+    n_rows: int
+    n_columns: int
 
 
 def read(
