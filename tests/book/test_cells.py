@@ -23,7 +23,6 @@ NOT_YET = {
     "recurrence",
     "seq2seq",
     "soft_lookup",
-    "attention",
     "limits",
     "many_heads",
     "block",

@@ -129,9 +129,9 @@ def check_causality(answer: Answer) -> str:
     return "You measured it: no output before j moves in the causal layer, and others you caught."
 
 
-@exercise("give my_W_Q as a matrix of 4 rows and 2 columns.")
+@exercise("give my_matrix, a query matrix of 4 rows and 2 columns.")
 def check_taste(answer: Answer) -> str:
-    """Check ``my_W_Q``: *it* should read *crossed*, and *crossed* still read *chicken*."""
+    """Check ``my_matrix``: *it* should read *crossed*, and *crossed* still read *chicken*."""
     W_Q = numbers(answer.value, torch.zeros(4, 2), "W^Q")
     if not W_Q.isfinite().all():
         raise Wrong("W^Q holds an infinity.")
@@ -151,15 +151,15 @@ def check_taste(answer: Answer) -> str:
     best = int(weights[CROSSED].argmax())
     if best != CHICKEN:
         raise Wrong(
-            f"“it” is right, but now “crossed” takes most from “{WORDS[best]}”. Leave the rows that "
-            f"make its query as they are: an action has nothing in the column “points”."
+            f"“it” is right, but now “crossed” takes most from “{WORDS[best]}”. Leave the rows "
+            f"that make its query as they are: an action has nothing in the column “points”."
         )
     return f"“it” takes {from_crossed:.2g} from “crossed”, and a verb still looks for its noun."
 
 
 @exercise("write my_rootless(W_Q, lr), which returns a matrix and a learning rate.")
 def check_rootless(answer: Answer) -> str:
-    """Check ``my_rootless(W_Q, lr)``: the start and the learning rate of a head without the root."""
+    """Check ``my_rootless(W_Q, lr)``: the start and the learning rate without the root."""
     pair = "Return two things: the matrix that takes the place of W_Q, and its learning rate."
     for d_k, lr in (4, 0.1), (9, 0.6):
         W_Q, root = draw(11, d_k, seed=d_k), math.sqrt(d_k)
