@@ -1,6 +1,5 @@
 // What every figure has beside itself: a reset, a link that carries its state, a height that holds.
-
-import { el } from "./elements.js";
+// It is a script of its own, beside the figure's, and so imports nothing.
 
 const CONTROLS = "input, select, textarea, button, summary, [role=slider]";
 const OWN_RESETS = ["Reset", "Start again"];
@@ -24,11 +23,21 @@ export function open(root, mount) {
   record(root, log);
   holdHeight(root);
   const buttons = [!hasReset(root) && reset, root.closest(".bk-article") && link].filter(Boolean);
-  if (buttons.length) root.after(el("div", { class: "sl-foot" }, buttons));
+  if (buttons.length === 0) return;
+  const row = document.createElement("div");
+  row.className = "sl-foot";
+  row.append(...buttons);
+  root.after(row);
 }
 
-const foot = (words, onclick) =>
-  el("button", { type: "button", class: "sl-foot-button", onclick }, words);
+function foot(words, onclick) {
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", className: "sl-foot-button", textContent: words });
+  button.dataset.lmSuppressShortcuts = "true"; // a notebook leaves the keys to it
+  button.addEventListener("click", onclick);
+  return button;
+}
+
 const nameOf = (root) => root.closest("figure").id;
 const hasReset = (root) =>
   [...root.querySelectorAll("button")].some((one) => OWN_RESETS.includes(one.textContent));
