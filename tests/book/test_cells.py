@@ -22,7 +22,6 @@ NOT_YET = {
     "recurrence",
     "seq2seq",
     "soft_lookup",
-    "attention",
     "limits",
     "many_heads",
     "block",
