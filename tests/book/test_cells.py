@@ -26,7 +26,6 @@ NOT_YET = {
     "attention",
     "limits",
     "many_heads",
-    "block",
     "transformer",
     "positions",
     "training",
