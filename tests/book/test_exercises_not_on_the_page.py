@@ -43,7 +43,6 @@ ANSWERED = {
     "ex-attention-implement",
     "ex-attention-empty-row",
     "ex-many-heads-tied",
-    "ex-block-norm",
     "ex-modern-attention-window",
 }
 """Exercises that their pages answer: to be written anew."""
@@ -62,7 +61,6 @@ TOO_EASY = {
     "attention",
     "limits",
     "many_heads",
-    "block",
     "transformer",
     "positions",
     "training",
