@@ -24,7 +24,6 @@ NOT_YET = {
     "soft_lookup",
     "limits",
     "many_heads",
-    "block",
     "transformer",
     "positions",
     "training",
