@@ -1,4 +1,4 @@
-"""Checks of chapter 15: LayerNorm, the switch that matters, order, two layers in one, a block."""
+"""Checks of chapter 15: LayerNorm and its gradient, the switch that matters, a block, a memory."""
 
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
@@ -10,21 +10,31 @@ from torch import Tensor, nn
 from softlookup.analysis import ablated_streams, random_stack, rank_residual
 from softlookup.attention import MultiHeadAttention
 from softlookup.checks import require_choice, require_int
-from softlookup.exercises.compare import Mistakes, advised, compare, draw, draws, scalar
+from softlookup.exercises.compare import (
+    Mistakes,
+    advised,
+    compare,
+    draw,
+    draws,
+    numbers,
+    scalar,
+)
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.layers import FeedForward
 from softlookup.masks import causal_mask
 
 _SWITCHES = ("skip", "feed-forward", "norm")
 _BLOCKS = 6
+_DIGITS = 3
+_ENTRIES = 4
 
 
-@exercise("return the normalised rows.")
+@exercise("return the normalised tokens, one per column.")
 def check_layer_norm(answer: Answer) -> str:
-    """Check a LayerNorm against ``torch.nn.functional.layer_norm``.
+    """Check a LayerNorm of tokens as columns against ``torch.nn.functional.layer_norm``.
 
     Args:
-        answer: The learner's function of (x, weight, bias, eps), with one token per row of x.
+        answer: The learner's function of (x, weight, bias, eps), with one token per column of x.
 
     Chapter: block#exercises
     """
@@ -32,20 +42,25 @@ def check_layer_norm(answer: Answer) -> str:
     first = torch.tensor([[1.0, 2.0, 3.0, 4.0]], dtype=torch.float64)
     one = torch.ones(4, dtype=torch.float64)
     cases = [
-        (first, one, 0 * one, 1e-5, "For the row (1, 2, 3, 4)"),
+        (first, one, 0 * one, 1e-5, "For the one token (1, 2, 3, 4)"),
         (1e-3 * x, weight, bias, 1e-5, "With a gain, a shift and small numbers"),
         (x, weight, bias, 0.1, "With eps = 0.1"),
     ]
     for rows, gain, shift, eps, case in cases:
-        right = F.layer_norm(rows, (rows.shape[1],), gain, shift, eps)
-        mistakes = _norm_mistakes(rows, gain, shift, eps)
+        n, width = rows.shape
+        right = F.layer_norm(rows, (width,), gain, shift, eps).mT
+        mistakes = [(rows.mT, advice) for rows, advice in _norm_mistakes(rows, gain, shift, eps)]
+        shapes = {
+            (n, width): "x has one token per column, and so has the result.",
+            (width, width): "A gain is for one row of x: (d_model,) must become (d_model, 1).",
+        }
 
         def otherwise(found: Tensor, _: Tensor, case: str = case) -> str:
-            return f"{case} the numbers are off; yours begin {_shown(found[0])}."
+            return f"{case} the numbers are off; your first token begins {_shown(found[:, 0])}."
 
-        found = answer(rows, gain, shift, eps)
-        compare(found, right, "The result", mistakes, otherwise, case=f"{case}: ")
-    return "Number for number what PyTorch gives; (1, 2, 3, 4) becomes ∓1.3416, ∓0.4472."
+        found = answer(rows.mT, gain, shift, eps)
+        compare(found, right, "The result", mistakes, otherwise, shapes=shapes, case=f"{case}: ")
+    return "Number for number what PyTorch gives for rows; (1, 2, 3, 4) becomes ∓1.3416, ∓0.4472."
 
 
 @exercise("name the switch.", "measure the residual with each switch alone.")
@@ -167,6 +182,100 @@ def check_block(answer: Answer) -> str:
     return "Both orders, number for number what PyTorch's block gives."
 
 
+@exercise("return the new W and b.")
+def check_fold(answer: Answer) -> str:
+    """Check that a norm's gain and shift are folded into the linear layer behind it.
+
+    Args:
+        answer: The learner's function of (weight, bias, W, b): the gain and the shift, and the
+            layer x W + b that reads what they give. It returns W and b of the layer that needs
+            neither.
+
+    Chapter: block#exercises
+    """
+    weight, bias, W, b = draws((5,), (5,), (5, 3), (3,), seed=15)
+    folded_W, folded_b = answer.several(2, "Return two things, W and b.", weight, bias, W, b)
+    mistakes = [
+        (W, "the gain has gone nowhere: it stretches the columns that W reads."),
+        (W / weight[:, None], "the gain multiplies; do not divide by it."),
+        (bias[:, None] * W, "that is the shift; the gain belongs into W."),
+    ]
+    aside = "W is not right: which row of it does the gain of column c meet?"
+    compare(folded_W, weight[:, None] * W, "W", mistakes, aside)
+    mistakes = [
+        (b, "the shift has gone nowhere: W turns it into a constant."),
+        (bias @ W, "the layer's own b is missing."),
+        (bias @ (weight[:, None] * W) + b, "the shift comes after the gain: it meets W as it was."),
+    ]
+    aside = "W is right, b is not: what does the old layer make of a normalised row of zeros?"
+    compare(folded_b, bias @ W + b, "b", mistakes, aside)
+    return "The same numbers with 2 d_model parameters fewer."
+
+
+@exercise("return the gradient of x.")
+def check_norm_gradient(answer: Answer) -> str:
+    """Check the backward pass of LayerNorm against PyTorch's.
+
+    Args:
+        answer: The learner's function of (x, upstream, eps): one token per row, the gradient of
+            the loss with respect to the normalised rows, and epsilon. It returns the gradient with
+            respect to x. There is neither gain nor shift.
+
+    Chapter: block#exercises
+    """
+    for rows, eps in (draw(3, 5, seed=16), 1e-5), (0.2 * draw(7, 5, seed=17), 0.1):
+        upstream = draw(*rows.shape, seed=18)
+        leaf = rows.clone().requires_grad_()
+        (right,) = torch.autograd.grad(F.layer_norm(leaf, (5,), eps=eps), leaf, upstream)
+        mistakes = _gradient_mistakes(rows, upstream, eps)
+        aside = "Not yet: the mean and the variance depend on x, too. Follow each of the paths."
+        case = f"With eps = {eps:g}: "
+        compare(answer(rows, upstream, eps), right, "The gradient", mistakes, aside, case=case)
+    return "Equal to PyTorch's: what is left has no part along the ones, and hardly any along x."
+
+
+@exercise("give W_1.", "give b_1.", "give W_2.", "give b_2.")
+def check_addition(W_1: Answer, b_1: Answer, W_2: Answer, b_2: Answer) -> str:
+    """Check a feed-forward layer that adds two digits modulo 3, and count its entries.
+
+    Args:
+        W_1: The learner's keys, 6 × d_ff. A row that comes in is two one-hot rows of three numbers,
+            one after the other.
+        b_1: The thresholds with their sign, d_ff numbers.
+        W_2: The values, d_ff × 3.
+        b_2: Three more numbers.
+
+    Chapter: block#exercises
+    """
+    keys = _matrix(W_1.value, "W_1")
+    d_ff = keys.shape[1]
+    if keys.shape[0] != 2 * _DIGITS or d_ff == 0:
+        shape = tuple(keys.shape)
+        raise Wrong(f"W_1 should have six rows, and a column for each entry; yours is {shape}.")
+    keys = numbers(W_1.value, torch.zeros(2 * _DIGITS, d_ff), "W_1")
+    thresholds = numbers(b_1.value, torch.zeros(d_ff), "b_1")
+    values = numbers(W_2.value, torch.zeros(d_ff, _DIGITS), "W_2")
+    shift = numbers(b_2.value, torch.zeros(_DIGITS), "b_2")
+    eye = torch.eye(_DIGITS, dtype=torch.float64)
+    right = 0
+    wrong = ""
+    for a in range(_DIGITS):
+        for b in range(_DIGITS):
+            scores = torch.relu(torch.cat([eye[a], eye[b]]) @ keys + thresholds) @ values + shift
+            best, second = scores.sort(descending=True).values[:2].tolist()
+            total = (a + b) % _DIGITS
+            is_right = scores.argmax().item() == total and best - second > 1e-6
+            right += is_right
+            if not is_right and not wrong:
+                wrong = f"{a} + {b} should give {total}; your scores are {_shown(scores)}."
+    if wrong:
+        raise Wrong(f"{right} of 9 sums are right. {wrong}")
+    if d_ff > _ENTRIES:
+        raise Wrong(f"All nine sums are right, with {d_ff} entries. Now with {_ENTRIES} at most.")
+    fewest = "we know of none with fewer" if d_ff < _ENTRIES else "three will do, too"
+    return f"All nine sums with {d_ff} entries; {fewest}."
+
+
 def residual_with(*switches: str, seed: int = 0) -> float:
     """The residual of 16 random tokens after six random blocks that have only these parts.
 
@@ -203,6 +312,35 @@ def residual_with(*switches: str, seed: int = 0) -> float:
     return rank_residual(streams[-1]).item()
 
 
+def _matrix(given: object, what: str) -> Tensor:
+    """The learner's matrix, whatever its shape."""
+    try:
+        matrix = torch.as_tensor(given, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise Wrong(f"{what} should be numbers; you gave {given!r}.") from None
+    if matrix.ndim != 2:
+        raise Wrong(f"{what} should be a matrix; yours has shape {tuple(matrix.shape)}.")
+    return matrix
+
+
+def _gradient_mistakes(x: Tensor, upstream: Tensor, eps: float) -> Mistakes:
+    """Known wrong results, with what to say about each."""
+    centred = x - x.mean(dim=-1, keepdim=True)
+    spread = (centred.square().mean(dim=-1, keepdim=True) + eps).sqrt()
+    unit = centred / spread
+    mean = upstream.mean(dim=-1, keepdim=True)
+    along = unit * (upstream * unit).mean(dim=-1, keepdim=True)
+    whole = unit * (upstream * unit).sum(dim=-1, keepdim=True)
+    return [
+        (upstream / spread, "the mean and the variance depend on x, too."),
+        ((upstream - mean) / spread, "the variance depends on x, too."),
+        ((upstream - along) / spread, "the mean depends on x, too."),
+        (upstream - mean - along, "divide by the standard deviation."),
+        ((upstream - mean - whole) / spread, "the second correction is a mean, not a sum."),
+        ((upstream - mean + along) / spread, "the second correction has the wrong sign."),
+    ]
+
+
 def _norm_mistakes(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Mistakes:
     """Known wrong results, with what to say about each."""
     centred = x - x.mean(dim=-1, keepdim=True)
@@ -215,8 +353,8 @@ def _norm_mistakes(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Mista
     return [
         (weight * centred / (bessel + eps).sqrt() + bias, "divide by d, not by d − 1."),
         (weight * down / (down.square().mean(dim=0) + eps).sqrt() + bias,
-         "those are statistics of the columns: of each feature over all tokens, as in BatchNorm."),
-        (weight * whole + bias, "each row has a mean and a variance of its own."),
+         "those are statistics of each feature over all tokens, as in BatchNorm."),
+        (weight * whole + bias, "each token has a mean and a variance of its own."),
         (weight * x / (mean_square + eps).sqrt() + bias, "that is RMSNorm; take off the mean."),
         (weight * centred / (variance.sqrt() + eps) + bias, "ε stands under the root."),
         (weight * centred / variance.sqrt() + bias, "ε is missing."),

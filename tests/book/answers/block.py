@@ -5,8 +5,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from softlookup.exercises.block import (
+    check_addition,
     check_block,
+    check_fold,
     check_layer_norm,
+    check_norm_gradient,
     check_one_layer,
     check_order,
     check_switch,
@@ -39,37 +42,48 @@ def loop_norm(x, weight, bias, eps):
     return rows
 
 
+def in_columns(norm):
+    """The same with a token in each column."""
+    return lambda x, *rest: torch.as_tensor(norm(x.mT, *rest)).mT
+
+
 RIGHT[check_layer_norm] = [
-    (book_norm,),
-    (loop_norm,),
-    (layer_norm,),
-    (lambda x, w, b, eps: F.layer_norm(x.float(), w.shape, w.float(), b.float(), eps),),
+    (in_columns(book_norm),),
+    (in_columns(loop_norm),),
+    (in_columns(layer_norm),),
+    (in_columns(lambda x, w, b, e: F.layer_norm(x.float(), w.shape, w.float(), b.float(), e)),),
 ]
 
 
 WRONG[check_layer_norm] = [
     (..., "Nothing to check so far"),
-    (lambda *a: book_norm(*a, correction=1), "divide by d, not by d − 1"),
-    (lambda *a: book_norm(*a, axis=0), "statistics of the columns"),
-    (lambda *a: book_norm(*a, axis=(0, 1)), "each row has a mean and a variance of its own"),
-    (lambda *a: book_norm(*a, mean=False), "that is RMSNorm; take off the mean"),
-    (lambda *a: book_norm(*a, root=False), "divide by the root of the variance"),
-    (lambda x, w, b, e: w * (x - x.mean(-1, keepdim=True)) + b, "divide by the root"),
-    (lambda x, w, b, e: book_norm(x, w, b, 0.0), "ε is missing"),
-    (lambda x, w, b, e: book_norm(x, w, b, 1e-5), "use the eps that is given"),
-    (
-        lambda x, w, b, e: (
-            w * (x - x.mean(-1, keepdim=True)) / (x.std(-1, correction=0, keepdim=True) + e) + b
-        ),
-        "ε stands under the root",
-    ),
-    (lambda x, w, b, e: book_norm(x, 1, 0, e), "gain and shift are missing"),
-    (lambda x, w, b, e: book_norm(x, w, 0, e), "the shift is missing"),
-    (lambda x, w, b, e: book_norm(x, 1, b, e), "the gain is missing"),
-    (lambda x, w, b, e: w * book_norm(x, 1, b, e), "first the gain, then the shift"),
-    (lambda *a: 2 * book_norm(*a), "the numbers are off; yours begin [-2.6833"),
-    (lambda *a: book_norm(*a)[0], "should have shape (1, 4)"),
+    (book_norm, "(d_model,) must become (d_model, 1)"),
+    (lambda x, *a: book_norm(x.mT, *a), "x has one token per column, and so has the result"),
+    (lambda x, *a: in_columns(book_norm)(x, *a)[0], "should have shape (4, 1)"),
     (lambda x: x, "TypeError"),
+] + [
+    (in_columns(norm), advice)
+    for norm, advice in [
+        (lambda *a: book_norm(*a, correction=1), "divide by d, not by d − 1"),
+        (lambda *a: book_norm(*a, axis=0), "statistics of each feature over all tokens"),
+        (lambda *a: book_norm(*a, axis=(0, 1)), "each token has a mean and a variance of its own"),
+        (lambda *a: book_norm(*a, mean=False), "that is RMSNorm; take off the mean"),
+        (lambda *a: book_norm(*a, root=False), "divide by the root of the variance"),
+        (lambda x, w, b, e: w * (x - x.mean(-1, keepdim=True)) + b, "divide by the root"),
+        (lambda x, w, b, e: book_norm(x, w, b, 0.0), "ε is missing"),
+        (lambda x, w, b, e: book_norm(x, w, b, 1e-5), "use the eps that is given"),
+        (
+            lambda x, w, b, e: (
+                w * (x - x.mean(-1, keepdim=True)) / (x.std(-1, correction=0, keepdim=True) + e) + b
+            ),
+            "ε stands under the root",
+        ),
+        (lambda x, w, b, e: book_norm(x, 1, 0, e), "gain and shift are missing"),
+        (lambda x, w, b, e: book_norm(x, w, 0, e), "the shift is missing"),
+        (lambda x, w, b, e: book_norm(x, 1, b, e), "the gain is missing"),
+        (lambda x, w, b, e: w * book_norm(x, 1, b, e), "first the gain, then the shift"),
+        (lambda *a: 2 * book_norm(*a), "the numbers are off; your first token begins [-2.6833"),
+    ]
 ]
 
 
@@ -246,4 +260,113 @@ WRONG[check_block] += [
     (only(True, normed_query), "keys and values come from normalised rows, too"),
     (lambda x, p: book_block(x, p)[0], "should have shape (3, 7, 6)"),
     (lambda x, p: p(x), "TypeError"),
+]
+
+
+# A gain and a shift, folded
+
+
+RIGHT[check_fold] = [
+    (lambda gain, shift, W, b: (torch.diag(gain) @ W, shift @ W + b),),
+    (lambda gain, shift, W, b: [(W.mT * gain).mT.tolist(), ((shift[None] @ W)[0] + b).numpy()],),
+]
+
+
+WRONG[check_fold] = [
+    (..., "Nothing to check so far"),
+    (lambda g, s, W, b: g[:, None] * W, "Return two things, W and b"),
+    (lambda g, s, W, b: (g @ W, b), "W should have shape (5, 3)"),
+    (lambda g, s, W, b: (W, s @ W + b), "the gain has gone nowhere"),
+    (lambda g, s, W, b: (W / g[:, None], b), "do not divide by it"),
+    (lambda g, s, W, b: (s[:, None] * W, b), "that is the shift"),
+    (lambda g, s, W, b: (2 * W, b), "which row of it does the gain of column c meet?"),
+    (lambda g, s, W, b: (g[:, None] * W, b), "the shift has gone nowhere"),
+    (lambda g, s, W, b: (g[:, None] * W, s @ W), "the layer's own b is missing"),
+    (lambda g, s, W, b: (g[:, None] * W, s @ (g[:, None] * W) + b), "the shift comes after"),
+    (lambda g, s, W, b: (g[:, None] * W, b - s @ W), "what does the old layer make of"),
+    (lambda g, s, W, b: (g[:, None] * W, s), "b should have shape (3,)"),
+]
+
+
+# The gradient of LayerNorm
+
+
+def book_gradient(x, upstream, eps, *, mean=1.0, along=1.0, root=True, n=1):
+    centred = x - x.mean(dim=-1, keepdim=True)
+    spread = (centred.square().mean(dim=-1, keepdim=True) + eps).sqrt()
+    unit = centred / spread
+    common = upstream.mean(dim=-1, keepdim=True)
+    same = unit * (upstream * unit).mean(dim=-1, keepdim=True)
+    return (upstream - mean * common - along * n * same) / (spread if root else 1)
+
+
+def jacobian_gradient(x, upstream, eps):
+    rows = []
+    for row, g in zip(x, upstream, strict=True):
+        J = torch.autograd.functional.jacobian(lambda r: layer_norm(r, eps=eps), row)
+        rows.append((g @ J).tolist())
+    return rows
+
+
+RIGHT[check_norm_gradient] = [(book_gradient,), (jacobian_gradient,)]
+
+
+WRONG[check_norm_gradient] = [
+    (..., "Nothing to check so far"),
+    (lambda *a: book_gradient(*a, mean=0, along=0), "the mean and the variance depend on x"),
+    (lambda *a: book_gradient(*a, along=0), "the variance depends on x, too"),
+    (lambda *a: book_gradient(*a, mean=0), "the mean depends on x, too"),
+    (lambda *a: book_gradient(*a, root=False), "divide by the standard deviation"),
+    (lambda *a: book_gradient(*a, n=5), "a mean, not a sum"),
+    (lambda *a: book_gradient(*a, along=-1), "the wrong sign"),
+    (lambda x, g, eps: book_gradient(x, g, 1e-5), "Follow each of the paths"),
+    (lambda x, g, eps: g, "Follow each of the paths"),
+    (lambda *a: book_gradient(*a)[0], "should have shape (3, 5)"),
+    (lambda x: x, "TypeError"),
+]
+
+
+# A sum modulo 3
+
+
+def table_of_sums():
+    """Nine entries, one for each pair."""
+    keys, values = torch.zeros(6, 9), torch.zeros(9, 3)
+    for a in range(3):
+        for b in range(3):
+            keys[a, 3 * a + b] = keys[3 + b, 3 * a + b] = 1
+            values[3 * a + b, (a + b) % 3] = 1
+    return keys, -torch.ones(9), values, torch.zeros(3)
+
+
+def along_the_sum(*bends):
+    """An entry for each bend of a line along a + b, and values that fit the five sums exactly."""
+    keys = torch.tensor([[0.0], [1.0], [2.0], [0.0], [1.0], [2.0]]).expand(6, len(bends)).double()
+    thresholds = -torch.tensor(bends).double()
+    sums = torch.arange(5.0).double()[:, None]
+    active = torch.cat([torch.relu(sums + thresholds), torch.ones(5, 1).double()], dim=1)
+    wanted = torch.eye(3).double()[torch.arange(5) % 3]
+    fitted = torch.linalg.lstsq(active, wanted).solution
+    return keys, thresholds, fitted[:-1], fitted[-1]
+
+
+FOUR = along_the_sum(0.0, 1.0, 2.0, 3.0)
+RIGHT[check_addition] = [
+    (*FOUR, "with 4 entries; three will do, too"),
+    tuple(part.tolist() for part in FOUR),
+    (*along_the_sum(0.5, 1.5, 2.5, 3.5)[:4], "4 entries"),
+]
+
+
+WRONG[check_addition] = [
+    (..., *FOUR[1:], "Nothing to check so far: give W_1"),
+    (FOUR[0], ..., *FOUR[2:], "Nothing to check so far: give b_1"),
+    (*table_of_sums(), "All nine sums are right, with 9 entries. Now with 4 at most"),
+    (*(0 * part for part in FOUR), "0 of 9 sums are right. 0 + 0 should give 0"),
+    (FOUR[0].mT, *FOUR[1:], "W_1 should have six rows"),
+    (FOUR[0][:, 0], *FOUR[1:], "W_1 should be a matrix; yours has shape (6,)"),
+    ("keys", *FOUR[1:], "W_1 should be numbers"),
+    (FOUR[0], FOUR[1][:3], *FOUR[2:], "b_1 should have shape (4,)"),
+    (*FOUR[:2], FOUR[2].mT, FOUR[3], "W_2 should have shape (4, 3)"),
+    (*FOUR[:3], FOUR[3][:2], "b_2 should have shape (3,)"),
 ]
