@@ -28,8 +28,8 @@ ROAD = {
         "block",
         "modern_attention",
     ),
-    "logits": ("language_models",),
-    "next word": ("language_models",),
+    "logits": ("neural_language_models",),
+    "next word": ("language_models", "neural_language_models"),
 }
 """The parts of the road, each with the names of the chapters that teach it."""
 

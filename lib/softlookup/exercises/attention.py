@@ -6,8 +6,16 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from softlookup.attention import attention
-from softlookup.exercises.compare import Mistakes, compare, draw, integers, numbers
+from softlookup.attention import attention, attention_weights
+from softlookup.exercises.compare import (
+    Mistakes,
+    advised,
+    compare,
+    draw,
+    integers,
+    numbers,
+    one_number,
+)
 from softlookup.exercises.soft_lookup import OVER_QUERIES
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.masks import causal_mask, window_mask
@@ -41,6 +49,26 @@ SHAPES = {
     (2, 3): "That is the shape of each factor.",
 }
 CHANGED = "Your function changed X itself. Work on a copy: X.clone()."
+BAD_START = "At the start, both heads must have the same scores for every text."
+
+WORDS = ("the", "chicken", "crossed", "the", "road", "because", "it")
+CHICKEN, CROSSED, IT = 1, 2, 6
+SENTENCE = torch.tensor(
+    [
+        [0.1, 0.0, 0.2, 1.0],
+        [1.0, 0.3, 0.0, 0.1],
+        [0.1, 1.0, 0.0, 0.2],
+        [0.1, 0.0, 0.2, 1.0],
+        [0.9, 0.0, 0.1, 0.1],
+        [0.0, 0.2, 0.1, 0.9],
+        [0.3, 0.0, 1.0, 0.2],
+    ],
+    dtype=torch.float64,
+)
+"""The chapter's X."""
+KEYS = torch.tensor([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0], [-1.0, -1.0]], dtype=torch.float64)
+"""The chapter's W^K."""
+
 COLUMNS = "give the shape as a pair of numbers, and write my_columns(W_Q, W_K, W_V, X)."
 
 
@@ -87,25 +115,6 @@ def check_columns(shape: Answer, answer: Answer) -> str:
     return "Features × features it was; QᵀK compares words, and every column is a word again."
 
 
-@exercise("write my_moments(d_k), which returns the variance and the excess kurtosis.")
-def check_moments(answer: Answer) -> str:
-    """Check ``my_moments(d_k)``: the variance and the excess kurtosis of $q \\cdot k$."""
-    for d_k in 4, 9:
-        found = answer(d_k)
-        if isinstance(found, tuple | list):
-            found = [answer.started(value) for value in found]
-        variance, kurtosis = numbers(found, torch.zeros(2), "Your two moments").tolist()
-        if not math.isclose(variance, d_k, rel_tol=0.04):
-            raise Wrong(
-                f"For d_k = {d_k} your variance is {variance:.3g}. {_variance_hint(variance, d_k)}"
-            )
-        if abs(kurtosis - 6 / d_k) > 0.12 + 0.6 / d_k:
-            raise Wrong(
-                f"For d_k = {d_k} your kurtosis is {kurtosis:.3g}. {_kurtosis_hint(kurtosis, d_k)}"
-            )
-    return "The variance is d_k, and the excess kurtosis 6/d_k: heavier tails than a normal's."
-
-
 @exercise("write my_changed_outputs(layer, X, j), which returns a list of positions.")
 def check_causality(answer: Answer) -> str:
     """Check ``my_changed_outputs(layer, X, j)`` on layers that read the past, more, and less."""
@@ -120,24 +129,72 @@ def check_causality(answer: Answer) -> str:
     return "You measured it: no output before j moves in the causal layer, and others you caught."
 
 
-@exercise("write my_masked_softmax(scores, mask), one row of weights per row of scores.")
-def check_masked_softmax(answer: Answer) -> str:
-    """Check ``my_masked_softmax(scores, mask)``: its values, its empty rows and its gradient."""
-    scores, mask = draw(3, 7, seed=0), draw(3, 7, seed=3) > 0
-    mask[:, 4] = True
-    expected, every_value = masked_softmax(scores, mask), torch.eye(7)
-    out = answer(scores, mask)
-    weights = _same(out, expected, _mask_mistakes(scores, mask, every_value.double()))
-    if (weights[~mask] != 0).any():
+@exercise("give my_matrix, a query matrix of 4 rows and 2 columns.")
+def check_taste(answer: Answer) -> str:
+    """Check ``my_matrix``: *it* should read *crossed*, and *crossed* still read *chicken*."""
+    W_Q = numbers(answer.value, torch.zeros(4, 2), "W^Q")
+    if not W_Q.isfinite().all():
+        raise Wrong("W^Q holds an infinity.")
+    weights = attention_weights(SENTENCE @ W_Q, SENTENCE @ KEYS)
+    best, from_crossed = int(weights[IT].argmax()), weights[IT, CROSSED].item()
+    if best != CROSSED:
+        query = ", ".join(f"{entry:.3g}" for entry in (SENTENCE[IT] @ W_Q).tolist())
         raise Wrong(
-            "A forbidden weight is tiny, but not 0. Use −∞, whose exponential is exactly 0."
+            f"“it” takes most from “{WORDS[best]}”, and {from_crossed:.2g} from “crossed”. Its "
+            f"query is ({query}); the key of “crossed” is (0, 1.8)."
         )
-    mask[1] = False
-    expected = masked_softmax(scores, mask)
-    mean = torch.full((7,), 1 / 7, dtype=torch.float64)
-    _same(answer(scores, mask), expected, _empty_row_mistakes(expected, 1, mean))
-    _stable(answer, scores, mask)
-    return "Right values, exact zeros, and a gradient without NaN, in the empty rows too."
+    if from_crossed <= 0.9:
+        raise Wrong(
+            f"The direction is right, but “it” takes only {from_crossed:.2g} from “crossed”. A "
+            f"longer query makes a clearer choice."
+        )
+    best = int(weights[CROSSED].argmax())
+    if best != CHICKEN:
+        raise Wrong(
+            f"“it” is right, but now “crossed” takes most from “{WORDS[best]}”. Leave the rows "
+            f"that make its query as they are: an action has nothing in the column “points”."
+        )
+    return f"“it” takes {from_crossed:.2g} from “crossed”, and a verb still looks for its noun."
+
+
+@exercise("write my_rootless(W_Q, lr), which returns a matrix and a learning rate.")
+def check_rootless(answer: Answer) -> str:
+    """Check ``my_rootless(W_Q, lr)``: the start and the learning rate without the root."""
+    pair = "Return two things: the matrix that takes the place of W_Q, and its learning rate."
+    for d_k, lr in (4, 0.1), (9, 0.6):
+        W_Q, root = draw(11, d_k, seed=d_k), math.sqrt(d_k)
+        start, rate = answer.several(2, pair, W_Q, lr, kept="Your function changed W_Q itself.")
+        compare(start, W_Q / root, "Your matrix", _start_mistakes(W_Q, root), BAD_START)
+        rate = one_number(rate, "Your learning rate")
+        if not math.isclose(rate, lr / d_k, rel_tol=1e-6):
+            raise Wrong(_rate_hint(rate, lr, d_k))
+    return "The same start and the same steps: dividing the matrix by c asks for lr / c²."
+
+
+@exercise("write my_backward(Q, K, V, mask, dZ), which returns three gradients.")
+def check_backward(answer: Answer) -> str:
+    """Check ``my_backward(Q, K, V, mask, dZ)`` against autograd, with an empty row and without."""
+    Q, K, V, dZ = draw(3, 5, seed=0), draw(7, 5, seed=1), draw(7, 2, seed=2), draw(3, 2, seed=4)
+    mask = draw(3, 7, seed=3) > 0
+    mask[:, 4] = True
+    some = mask.clone()
+    some[1] = False
+    three = "Return three gradients: with respect to Q, to K and to V."
+    cases = (
+        (torch.ones_like(mask), "Without a mask: "),
+        (mask, "With a mask: "),
+        (some, "With a query that may read nothing: "),
+    )
+    for allowed, case in cases:
+        found = answer.several(3, three, Q, K, V, allowed, dZ)
+        inputs = [matrix.clone().requires_grad_() for matrix in (Q, K, V)]
+        expected = torch.autograd.grad(attention(*inputs, allowed), inputs, dZ)
+        mistakes = _backward_mistakes(Q, K, V, allowed, dZ)
+        for name in "VQK":  # the easiest first
+            k = "QKV".index(name)
+            what = f"{case}the gradient of {name}"
+            compare(found[k], expected[k], what, mistakes[name], f"{what} is wrong.", case=case)
+    return "The same gradients as autograd, zeros for the empty row, and no Jacobian was built."
 
 
 def _attention_mistakes(Q: Tensor, K: Tensor, V: Tensor) -> Mistakes:
@@ -195,26 +252,59 @@ def _column_mistakes(Q: Tensor, K: Tensor, V: Tensor, d_model: int) -> Mistakes:
     ]  # fmt: skip
 
 
-def _variance_hint(variance: float, d_k: int) -> str:
-    if math.isclose(variance, math.sqrt(d_k), rel_tol=0.05):
-        return "That is the standard deviation, √d_k. The variance is its square."
-    if math.isclose(variance, 1, rel_tol=0.05):
-        return (
-            "That is the variance after the division by √d_k, or of one term. Leave q · k as it is."
-        )
-    if math.isclose(variance, 3 * d_k, rel_tol=0.05):
-        return "It is 3 for each term: your entries have mean 1. Draw them with mean 0."
-    if math.isclose(variance, 4, rel_tol=0.05):
-        return "Does your function use its argument d_k?"
-    return "Draw all entries with mean 0 and variance 1, and take at least 100,000 pairs."
+def _start_mistakes(W_Q: Tensor, root: float) -> Mistakes:
+    return [
+        (W_Q, "With this matrix the scores are √d_k times too large before the first step."),
+        (W_Q / root**2, "You divide by d_k itself; the scores should shrink by √d_k only."),
+        (W_Q * root, "Without the root the scores are too large; you make them larger still."),
+        (W_Q / math.sqrt(root), "That would be right if W_K were divided by as much; it is not."),
+        (W_Q / 2, "You always divide by 2: take d_k from the shape of W_Q."),
+    ]
 
 
-def _kurtosis_hint(kurtosis: float, d_k: int) -> str:
-    if math.isclose(kurtosis, 3 + 6 / d_k, rel_tol=0.08):
-        return "That is the whole kurtosis; the excess is what goes beyond a normal's 3."
-    if math.isclose(kurtosis, 6, rel_tol=0.2):
-        return "That belongs to a single term; the sum of d_k terms comes closer to a normal."
-    return "It is the mean of (s − mean)⁴, divided by the squared variance, minus 3."
+def _rate_hint(rate: float, lr: float, d_k: int) -> str:
+    root, told = math.sqrt(d_k), f"The start is right. For d_k = {d_k} and lr = {lr} your learning "
+    return f"{told}rate is {rate:.4g}. " + advised(
+        rate,
+        [
+            (lr, "With W = c W′, the gradient of W′ is c times that of W: its steps are too long."),
+            (lr / root, "So the steps of W′ are as long as those of W. But W′ is √d_k times "
+                        "smaller than W: its steps must be so, too."),
+            (lr * root, "The gradient of W′ is larger than that of W, not smaller."),
+            (lr * d_k, "The gradient of W′ is larger than that of W, not smaller."),
+            (lr / 4, "Does it depend on d_k?"),
+        ],
+        "After one step, W must again be √d_k times W′.",
+    )  # fmt: skip
+
+
+def _backward_mistakes(
+    Q: Tensor, K: Tensor, V: Tensor, mask: Tensor, dZ: Tensor
+) -> dict[str, Mistakes]:
+    root = math.sqrt(Q.shape[1])
+    A, all_read = attention_weights(Q, K, mask), attention_weights(Q, K)
+    dA = dZ @ V.mT
+    products = A * dA
+    dS = products - A * products.sum(dim=1, keepdim=True)
+    over_queries = products - A * products.sum(dim=0, keepdim=True)
+    slips = [
+        (dS * root, "The factor 1/√d_k of the scores belongs into the gradient, too."),
+        (dS / root, "The factor 1/√d_k counts once, not twice."),
+        (dA, "You skip the softmax: between A and S stands its Jacobian."),
+        (products, "Of the Jacobian diag(p) − pp⊤ you took only the first part."),
+        (over_queries, "The sum in the Jacobian runs along a row, over the keys."),
+    ]
+    return {
+        "V": [
+            (all_read.mT @ dZ, "the gradient of V ignores the mask."),
+            (V * 0, "the gradient of V is not 0: Z = AV depends on V."),
+        ],
+        "Q": [(slip @ K / root, told) for slip, told in slips],
+        "K": [
+            *[(slip.mT @ Q / root, told) for slip, told in slips],
+            ((dS @ K / root), "That is the gradient of Q."),
+        ],
+    }
 
 
 def _layer_masks(n: int) -> dict[str, tuple[Tensor, float]]:
@@ -254,21 +344,6 @@ def _same_positions(found: object, expected: list[int], where: str, n: int, j: i
     elif positions == list(range(j, n)):
         told += " You assume a causal layer: run it twice, and compare."
     raise Wrong(told)
-
-
-def _stable(answer: Answer, scores: Tensor, mask: Tensor) -> None:
-    """Raise unless large scores stay finite, and a gradient without NaN reaches the scores."""
-    large = answer(scores * 1e4, mask)
-    if not torch.as_tensor(large).isfinite().all():
-        raise Wrong("For scores near 10,000 the exponential overflows: subtract the largest first.")
-    learned = scores.clone().requires_grad_()
-    out = answer(learned, mask)
-    if not isinstance(out, Tensor) or not out.requires_grad:
-        raise Wrong("No gradient reaches the scores: compute with tensors, without detach or item.")
-    (out * draw(3, 7, seed=4)).sum().backward()
-    if learned.grad.isnan().any():
-        raise Wrong("The values are right, but the gradient is NaN: the NaN was replaced, not "
-                    "avoided. Give empty rows finite scores before the softmax.")  # fmt: skip
 
 
 def _empty_row_mistakes(expected: Tensor, row: int, mean: Tensor) -> Mistakes:

@@ -1,4 +1,4 @@
-"""Checks of chapter 7: bigram tables, edges, the forward algorithm, perplexity."""
+"""Checks of chapter 7: perplexity, two steps, edges, the mean length of a text, a gap in it."""
 
 import itertools
 import math
@@ -11,55 +11,19 @@ from softlookup.exercises.compare import advised, compare, scalar
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.language_models import NGramModel, forward_algorithm, perplexity
 
-LECTURE = ["the", "dog", "barks", "the", "dog", "runs"]
-LINES = (LECTURE, ["a", "b", "a", "b", "b", "a"], ["no", "no", "no", "yes"])
 UNDERFLOW = (
     "Right for few tokens, wrong for 400: their product is too small for a float. Add logarithms."
 )
+PER_PIECE = "This is the perplexity of a piece. The mean goes over words: divide by their number."
+TWO_BASES = "Logarithm and exponential must have one base: log₂ goes with 2 to the power."
+NO_WORD = "Some texts have no word at all: what is missing from the sum of start is length 0."
+ONLY_BEFORE = "This is what the words before the gap say. Those behind it speak, too."
+ONLY_BEHIND = "This is as if the text began at the gap: the words before it are missing."
 CORPORA = (
     [["a", "b"], ["a", "a", "b"], ["b"]],
     [["the", "dog", "barks"], ["the", "dog"], []],
     [["no", "yes", "no"], ["yes"], ["maybe"]],
 )
-
-
-@exercise("return the table of count ratios.", "name the word whose row does not sum to one.")
-def check_table(my_table: Answer, my_word: Answer) -> str:
-    """Check a function of tokens that returns the bigram table, and the word with the odd row.
-
-    Args:
-        my_table: The learner's function: rows and columns are the distinct words, sorted; the
-            entry is how often the column's word follows the row's, over how often that occurs.
-        my_word: The word of the lecture's line whose row does not sum to one.
-
-    Chapter: language_models#exercises
-    """
-    for line in LINES:
-        words = sorted(set(line))
-        pairs = list(itertools.pairwise(line))
-        rows = [[pairs.count((a, b)) / line.count(a) for b in words] for a in words]
-        expected = torch.tensor(rows, dtype=torch.float64)
-        counts = torch.tensor([line.count(a) for a in words], dtype=torch.float64)[:, None]
-        sums = expected.sum(dim=1, keepdim=True)
-        mistakes = [
-            (expected.mT, "Rows and columns are exchanged: a row is the word before."),
-            (expected * counts, "These are counts: divide each row by how often its word occurs."),
-            (expected * counts / len(line), "You divided by the length of the text. Given the "
-             "word before, divide by how often *it* occurs."),
-            (expected / sums.where(sums > 0, 1), "You divided by what follows. That repairs the "
-             "last word, but the lecture divides by how often the word occurs."),
-        ]  # fmt: skip
-
-        def otherwise(found: Tensor, right: Tensor, line: list = line, words: list = words) -> str:
-            i, j = torch.nonzero((found - right).abs() > 1e-6)[0].tolist()
-            place = f"In “{' '.join(line)}”, {words[j]} after {words[i]}"
-            return f"{place}: yours is {found[i, j]:.4g}."
-
-        compare(my_table(line), expected, "Your table", mistakes, otherwise)
-    word = my_word.value
-    if str(word).strip().lower() != "runs":
-        raise Wrong(f"The row of {word!r} is not the odd one: which word does nothing follow?")
-    return "The text ends after *runs*: its row is all zeros."
 
 
 @exercise("return the probability of the text.")
@@ -80,71 +44,146 @@ def check_edges(my_probability: Answer) -> str:
     return "All texts share one whole: with both edges, nothing is lost and nothing is made up."
 
 
-@exercise("return the probability of the words.")
-def check_forward(my_forward: Answer) -> str:
-    """Check a function of (words, initial, A, B): the probability of the words under an HMM.
-
-    Args:
-        my_forward: The learner's function; ``words`` is a list of ids, the rest are tensors.
-
-    Chapter: language_models#exercises
-    """
-    generator = torch.Generator().manual_seed(17)
-    for n_states, n in ((2, 1), (2, 3), (3, 5), (2, 60)):
-        shapes = (n_states,), (n_states, n_states), (n_states, 4)
-        tables = [torch.rand(s, generator=generator, dtype=torch.float64) + 0.1 for s in shapes]
-        tables = [table / table.sum(dim=-1, keepdim=True) for table in tables]
-        words = torch.randint(4, (n,), generator=generator)
-        expected = math.exp(forward_algorithm(words, *tables)[1])
-        initial, A, B = tables
-        found = scalar(my_forward(words.tolist(), initial, A, B), "The probability")
-        if math.isclose(found, expected, rel_tol=1e-9):
-            continue
-        if n == 1:
-            early = (initial @ A @ B)[words[0]]
-            mistakes = [(early, "The first word comes before any change of state.")]
-            aside = "Already one word is wrong: sum initial[s] · B[s, word] over the states."
-        else:
-            back = initial * B[:, words[0]]
-            for word in words[1:]:
-                back = (A @ back) * B[:, word]
-            mistakes = [(back.sum(), "A is used the wrong way round: A[r, s] leads from r to s.")]
-            size = f"{n} words, {n_states} states"
-            aside = f"{size}: yours is {found:.6g}, it is {expected:.6g}."
-        raise Wrong(advised(found, mistakes, aside, rel_tol=1e-9))
-    return "Equal to the sum over all ways, without walking them: 60 words would have 2⁶⁰."
-
-
-@exercise("return the perplexity.")
+@exercise("return the perplexity for each word.")
 def check_perplexity(my_perplexity: Answer) -> str:
-    """Check a function of a list of probabilities, one for each token that came.
+    """Check a function of words, each a list of its pieces' probabilities: perplexity per word.
 
     Args:
         my_perplexity: The learner's function.
 
     Chapter: language_models#exercises
     """
-    for p in ([0.2] * 5, [0.5, 0.125], [1.0], [0.9, 0.01, 0.3, 0.3], [1e-3] * 400):
-        expected = perplexity(sum(map(math.log, p)), len(p))
+    for words in (
+        [[0.2]] * 5,
+        [[0.5, 0.5], [0.25]],
+        [[0.9, 0.5, 0.3], [0.1]],
+        [[0.1, 0.1], [0.2, 0.5]] * 200,
+    ):
+        logs = [math.log(p) for pieces in words for p in pieces]
+        expected = perplexity(sum(logs), len(words))
+        product = math.exp(sum(logs))
         try:
-            found = scalar(my_perplexity(p), "The perplexity")
+            found = scalar(my_perplexity(words), "The perplexity")
         except Wrong as wrong:
-            if math.prod(p) > 0:
+            if product > 0:
                 raise
             raise Wrong(f"{UNDERFLOW} {wrong}") from wrong
         if math.isclose(found, expected, rel_tol=1e-6):
             continue
+        mean = -sum(logs) / len(words)
         mistakes = [
-            (math.log(expected), "This is the mean of −log p. Undo the logarithm."),
-            (math.exp(math.log2(expected)),
-             "Logarithm and exponential must have one base: log₂ goes with 2 to the power."),
-            (sum(1 / q for q in p) / len(p),
-             "This is the mean of 1/p. Take the mean of the logarithms first."),
-        ]  # fmt: skip
-        aside = f"For {p} yours is {found:.6g}. Equal probabilities of 1/V must give V."
-        aside = aside if math.prod(p) > 0 else UNDERFLOW
-        raise Wrong(advised(found, mistakes, aside, abs_tol=1e-6))
-    return "A model that is always equally unsure among V words has perplexity V."
+            (math.exp(-sum(logs) / len(logs)), PER_PIECE),
+            (mean, "This is the mean of −log p. Undo the logarithm."),
+            (math.exp(mean / math.log(2)), TWO_BASES),
+        ]
+        aside = f"For {words} yours is {found:.6g}. Equal chances among V words must give V."
+        raise Wrong(advised(found, mistakes, aside if product > 0 else UNDERFLOW))
+    return "However a word is cut, its perplexity is one over the product of its pieces."
+
+
+@exercise("return the table for two steps.")
+def check_two_steps(my_two_steps: Answer) -> str:
+    """Check a function of a bigram table that returns the table for the word after next.
+
+    Args:
+        my_two_steps: The learner's function.
+
+    Chapter: language_models#exercises
+    """
+    for seed in (1, 2):
+        P = _rows(3 + seed, 3 + seed, seed)
+        mistakes = [
+            (P**2, "You squared each entry: twice the same step. Sum over the word in between."),
+            (2 * P, "Two steps are one after the other: probabilities along a way multiply."),
+            (P @ P.mT, "The second step begins where the first ended: multiply rows by columns."),
+            ((P @ P).mT, "Rows and columns are exchanged: a row is the first of the words."),
+        ]
+        otherwise = "Not yet: is each row of yours a sum of one over the words two places on?"
+        kept = "Your function changes the table that it was given."
+        compare(my_two_steps(P, kept=kept), P @ P, "Your table", mistakes, otherwise)
+    return "Each further place is one more product: after k places it is the k-th power."
+
+
+@exercise("return the mean number of words.")
+def check_mean_length(my_mean_length: Answer) -> str:
+    """Check a function of (start, P): the mean length of the texts of a bigram model.
+
+    Args:
+        my_mean_length: The learner's function. ``start`` and the rows of ``P`` may sum to less
+            than 1: the rest is the probability of the end.
+
+    Chapter: language_models#exercises
+    """
+    for n_words, seed in ((3, 6), (1, 5), (6, 7)):
+        rows = _rows(
+            n_words + 1, n_words + 1, seed
+        )  # the last column is the end, the last row the start
+        start, P = rows[-1, :-1], rows[:-1, :-1]
+        steps = torch.linalg.inv(torch.eye(n_words, dtype=P.dtype) - P)
+        expected = (start @ steps).sum().item()
+        found = scalar(my_mean_length(start, P), "The mean length")
+        if math.isclose(found, expected, rel_tol=1e-9):
+            continue
+        mistakes = [
+            (expected + 1, "One too many: the end is no word."),
+            (expected / start.sum().item(), NO_WORD),
+            (steps.sum(dim=1).mean(), "The first word is not drawn evenly: use start."),
+        ]
+        if math.isclose(found, expected, rel_tol=0.05):
+            near = f"Close, but not exact: {found:.6g}, and it is {expected:.6g}."
+            raise Wrong(f"{near} Do you simulate, or stop at some length? Solve the equations.")
+        aside = f"With {n_words} words yours is {found:.4g}, and it is {expected:.4g}."
+        raise Wrong(advised(found, mistakes, aside, rel_tol=1e-9))
+    return (
+        "And for count ratios it is exactly the mean length of the counted texts: what flows into "
+        "a word in the model flows as it did in the text."
+    )
+
+
+@exercise("return the probabilities of the missing word.")
+def check_gap(my_gap: Answer) -> str:
+    """Check a function of (words, gap, initial, A, B): which word is missing from a text.
+
+    Args:
+        my_gap: The learner's function; ``words`` is a list of ids, ``gap`` the place of the one
+            that cannot be read; the rest are the tensors of a hidden Markov model.
+
+    Chapter: language_models#exercises
+    """
+    sizes = (2, 1, 0), (2, 3, 1), (3, 4, 3), (2, 5, 0), (3, 60, 31)
+    for seed, (n_states, n, gap) in enumerate(sizes):
+        initial = _rows(1, n_states, 40 + seed)[0]
+        A, B = _rows(n_states, n_states, seed), _rows(n_states, 4, 70 + seed)
+        words = torch.randint(4, (n,), generator=torch.Generator().manual_seed(seed)).tolist()
+        expected = _with_each_word(words, gap, initial, A, B)
+        before = _with_each_word(words[: gap + 1], gap, initial, A, B)
+        mistakes = [(before, ONLY_BEFORE)]
+        if gap + 1 < n:
+            mistakes += [(_with_each_word(words[gap:], 0, initial, A, B), ONLY_BEHIND)]
+        place = f"With {n} words and a gap at place {gap} it is wrong."
+        otherwise = f"{place} Compare with the sum over all ways through a short text."
+        states = {(n_states,): "One number for each word, not for each state: what do they say?"}
+        answer = my_gap(words, gap, initial, A, B)
+        compare(answer, expected, "Your answer", mistakes, otherwise, shapes=states)
+        other = [*words[:gap], (words[gap] + 1) % 4, *words[gap + 1 :]]
+        unread = "What stands at the gap cannot be read: your answer must not depend on it."
+        compare(my_gap(other, gap, initial, A, B), expected, "Your answer", (), unread)
+    return "Words on both sides speak, and 60 words took no more than 60 steps."
+
+
+def _with_each_word(words: list[int], gap: int, initial: Tensor, A: Tensor, B: Tensor) -> Tensor:
+    """The probability of each word at the gap: the text with it, over the sum of all such texts."""
+    logs = []
+    for word in range(B.shape[1]):
+        text = torch.tensor([*words[:gap], word, *words[gap + 1 :]])
+        logs.append(forward_algorithm(text, initial, A, B)[1])
+    return torch.tensor(logs, dtype=torch.float64).softmax(dim=0)
+
+
+def _rows(n: int, width: int, seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.rand(n, width, generator=generator, dtype=torch.float64) + 0.1
+    return rows / rows.sum(dim=1, keepdim=True)
 
 
 def _same_probability(found: float, expected: float, text: Sequence[str]) -> None:

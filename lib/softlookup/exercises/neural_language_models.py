@@ -1,33 +1,203 @@
-"""Checks of chapter 8: how wide a window must be."""
+"""Checks of chapter 8: a count of weights, two ways for a gradient, a new word, a state by hand."""
+
+from functools import cache
 
 import torch
+from torch import Tensor
 
 from softlookup.data import agreement_sentences
-from softlookup.exercises.compare import advised, scalar
+from softlookup.exercises.compare import advised, compare, draws, numbers, scalar
 from softlookup.exercises.verdict import Answer, Wrong, exercise
+from softlookup.language_models import FeedForwardLM, known_words, train_lm
+
+KINDS = {
+    ("dog", "cat", "boy", "girl"): ("sleeps", "waits", "sings"),
+    ("car", "bus", "train", "boat"): ("stops", "turns", "starts"),
+}
+"""The nouns of the chapter's small world, and the verbs that follow them."""
+
+THROUGH = (
+    "This is what comes through the hidden layer. x has a second way to the scores: what comes "
+    "along several arrows adds up."
+)
+AROUND = (
+    "This is what comes along the direct connections alone. The way through the hidden layer is "
+    "still there."
+)
+NO_TANGENT = "The way through the hidden layer passes the tangent, whose slope is 1 − h²."
 
 
-@exercise("return the smallest n.")
-def check_window(my_window: Answer) -> str:
-    """Check a function of sentences that returns the smallest n whose window holds the subject.
+@exercise("return how many numbers the network learns.")
+def check_size(my_size: Answer) -> str:
+    """Check a function of (vocab_size, n, d_model, d_hidden): how many numbers are learned.
 
     Args:
-        my_window: The learner's function of a list of sentences, each a list of words whose second
-            is the subject and whose last is the verb.
+        my_size: The learner's function.
 
     Chapter: neural_language_models#exercises
     """
-    generator = torch.Generator().manual_seed(11)
-    for n_phrases in (1, 0, 2, 4):
-        tokens = [list(s.tokens) for s in agreement_sentences(20, n_phrases, generator)]
-        expected = 3 * n_phrases + 2
-        found = scalar(my_window(tokens), "n")
-        if found != expected:
-            mistakes = [
-                (expected - 1, "An n-gram holds the verb, too: n counts the predicted word."),
-                (expected + 1, "One too many: the article before the subject is not needed."),
-            ]
-            raise Wrong(
-                advised(found, mistakes, f"For “{' '.join(tokens[0])}” yours is {found:g}.")
-            )
-    return "One word more for every word in between: three for each phrase."
+    for sizes in ((30, 8, 16, 32), (3, 3, 2, 2), (1000, 2, 5, 7)):
+        vocab, n, d_model, d_hidden = sizes
+        table, hidden = (vocab + 1) * d_model, (n - 1) * d_model * d_hidden
+        output, biases = d_hidden * vocab, d_hidden + vocab
+        expected = table + hidden + output + biases
+        found = scalar(my_size(*sizes), "The number of weights")
+        if found == expected:
+            continue
+        mistakes = [
+            (expected - biases, "The two layers have biases: one for each unit and each score."),
+            (expected - d_model, "The table has one row more, for the place before a text."),
+            (expected + d_model * d_hidden, "The window holds n − 1 words, not n."),
+            (expected + (n - 2) * table, "All words of the window share one table."),
+        ]
+        names = "vocab_size={}, n={}, d_model={}, d_hidden={}".format(*sizes)
+        raise Wrong(advised(found, mistakes, f"For {names} yours is {found:g}."))
+    return "The table grows with the vocabulary, the hidden layer with the window."
+
+
+@exercise("return the slopes of W, and those of x.")
+def check_direct(my_gradients: Answer) -> str:
+    """Check a function of (x, y, H, d, U, b, W): gradients in a net with direct connections.
+
+    Args:
+        my_gradients: The learner's function. Its scores are U tanh(H x + d) + b + W x, its loss is
+            the cross-entropy with the one-hot ``y``; it returns the gradients by W and by x.
+
+    Chapter: neural_language_models#exercises
+    """
+    for seed, (n_in, n_hidden, vocab) in enumerate(((4, 2, 3), (5, 7, 3))):
+        shapes = (n_in,), (n_hidden, n_in), (n_hidden,), (vocab, n_hidden), (vocab,), (vocab, n_in)
+        x, H, d, U, b, W = draws(*shapes, seed=seed)
+        y = torch.zeros(vocab, dtype=torch.float64)
+        y[seed] = 1
+        h = torch.tanh(H @ x + d)
+        error = (U @ h + b + W @ x).softmax(dim=0) - y
+        around, through = W.T @ error, H.T @ ((1 - h**2) * (U.T @ error))
+        words = "Return two tensors: the gradient by W, and the gradient by x."
+        kept = "Your function changes a tensor that it was given."
+        by_W, by_x = my_gradients.several(2, words, x, y, H, d, U, b, W, kept=kept)
+        turned = {(n_in, vocab): "The gradient by W is turned: it has the shape of W."}
+        outer = error[:, None] * x
+        mistakes = [(-outer, "The sign of the error is turned: it is p − y.")]
+        compare(by_W, outer, "The gradient by W", mistakes, _error_times_tail, shapes=turned)
+        mistakes = [
+            (through, THROUGH),
+            (around, AROUND),
+            (around + H.T @ (U.T @ error), NO_TANGENT),
+        ]
+        otherwise = "The gradient by x is wrong: write down both ways from x to the scores."
+        compare(by_x, around + through, "The gradient by x", mistakes, otherwise)
+    return "Two ways lead from x to the scores, and their gradients add up."
+
+
+@exercise("return a vector for the new noun.")
+def check_new_word(my_vector: Answer) -> str:
+    """Check a function of (E, H, d, U, b, seen): a vector for a noun that was seen once.
+
+    Args:
+        my_vector: The learner's function. The first five are the weights of a trained network with
+            n = 2, ``seen`` is the id of the one verb that followed the new noun; it returns the
+            noun's vector.
+
+    Chapter: neural_language_models#exercises
+    """
+    network = _trained_on_pairs()
+    weights = [part.detach().clone() for part in network.parameters()]
+    E, H, d, U, b = weights
+    for verbs in KINDS.values():
+        ids = network.vocabulary.encode(list(verbs))
+        for verb, seen in zip(verbs, ids, strict=True):
+            vector = my_vector(*weights, seen, kept="Leave the network's weights as they are.")
+            vector = numbers(vector, torch.zeros(E.shape[1]), "The vector").float()
+            p = (U @ torch.tanh(H @ vector + d) + b).softmax(dim=0)
+            _judge_new_word(p, ids, verbs, verb)
+    return "From one verb the network knows what kind of thing it is, and so the other verbs."
+
+
+@exercise("return the weights of a network that remembers.")
+def check_memory(my_memory: Answer) -> str:
+    """Check a function of words: the weights of a recurrent net that holds the subject's number.
+
+    Args:
+        my_memory: The learner's function. From the list of words it returns W_x with a row for
+            each word, W_h, and w; the state is h = tanh(W_h h + W_x[word]), and w · h at the verb
+            is above 0 for many, below 0 for one.
+
+    Chapter: neural_language_models#exercises
+    """
+    generator = torch.Generator().manual_seed(23)
+    tests = {k: [s.tokens for s in agreement_sentences(40, k, generator)] for k in (0, 1, 3, 60)}
+    words = known_words([text for texts in tests.values() for text in texts])
+    complaint = "Return three tensors: W_x with a row for each word, W_h, and w."
+    parts = my_memory.several(3, complaint, words)
+    W_x, W_h, w = (_weights(part, complaint) for part in parts)
+    k = W_h.shape[0] if W_h.ndim else 0
+    if (W_x.shape, W_h.shape, w.shape) != ((len(words), k), (k, k), (k,)):
+        shapes = ", ".join(str(tuple(part.shape)) for part in (W_x, W_h, w))
+        wanted = f"W_x is ({len(words)}, k), W_h (k, k) and w (k,)"
+        raise Wrong(f"With k numbers in the state {wanted}; yours are {shapes}.")
+    first = None
+    for n_phrases, texts in tests.items():
+        for text in texts:
+            h = torch.zeros(k, dtype=torch.float64)
+            for word in text[:-1]:
+                h = torch.tanh(W_h @ h + W_x[words.index(word)])
+            many = 1 if text[1].endswith("s") else -1
+            first = _judge_memory(many * (w @ h).item(), n_phrases, text, first)
+    return "One unit that excites itself keeps what it was told, over 180 words and more."
+
+
+def _error_times_tail(found: Tensor, right: Tensor) -> str:
+    i, j = torch.nonzero((found - right).abs() > 1e-6)[0].tolist()
+    rule = "A weight's slope is the error at the tip of its arrow times the number at its tail."
+    return f"The gradient by W is wrong at [{i}, {j}]: {found[i, j]:.4g}. {rule}"
+
+
+def _judge_new_word(p: Tensor, ids: list[int], verbs: tuple[str, ...], seen: str) -> None:
+    of_kind = p[ids].sum().item()
+    if of_kind < 0.8:
+        got = f"After *{seen}*, the verbs {', '.join(verbs)} get {of_kind:.2f} together."
+        raise Wrong(f"{got} The new noun is of their kind: they should get at least 0.8.")
+    for verb, id_ in zip(verbs, ids, strict=True):
+        if p[id_] < 0.1:
+            got = f"After *{seen}*, *{verb}* gets only {p[id_].item():.3f}."
+            why = "Your vector fits the one verb that was seen too well: such nouns do all three."
+            raise Wrong(f"{got} {why}")
+
+
+def _judge_memory(score: float, n_phrases: int, text: list[str], first: float | None) -> float:
+    """Whether one sentence is judged right; the smallest score directly after the subject."""
+    shown = " ".join(text[:5]) + (" ..." if len(text) > 6 else "")
+    if score <= 0:
+        where = f"over {n_phrases} phrases" if n_phrases else "right after the subject"
+        number = "many" if text[1].endswith("s") else "one"
+        side = f"and w · h is {abs(score):.3g} to the other side"
+        why = "Which words may write into the state?"
+        raise Wrong(f"Wrong {where}: “{shown}” is about {number}, {side}. {why}")
+    if n_phrases == 0:
+        return score if first is None else min(first, score)
+    if score < first / 2:
+        share = f"{score / first:.2g} of what it was after the subject"
+        why = "the state fades. What must h do to itself to stay?"
+        raise Wrong(f"Over {n_phrases} phrases w · h is only {share}: {why}")
+    return first
+
+
+def _weights(part: object, complaint: str) -> Tensor:
+    try:
+        return torch.as_tensor(part, dtype=torch.float64).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise Wrong(complaint) from None
+
+
+@cache
+def _trained_on_pairs() -> FeedForwardLM:
+    """The chapter's network: every fourth pair is new to it, so no two verbs are quite alike."""
+    pairs = [[noun, verb] for nouns, verbs in KINDS.items() for noun in nouns for verb in verbs]
+    kept = [pair for i, pair in enumerate(pairs) if i % 4]
+    with torch.random.fork_rng():
+        torch.manual_seed(2)
+        network = FeedForwardLM(known_words(pairs), n=2, d_model=5, d_hidden=8)
+    chance = torch.Generator().manual_seed(2)
+    train_lm(network, kept, generator=chance, n_steps=400, learning_rate=2e-2)
+    return network

@@ -3,6 +3,7 @@
 A page that is opened as a file may load no modules, so a figure carries all its code with it. Each
 file is written as a plain ES module and becomes a function here: what it imports comes in as the
 function's arguments, what it exports is what the function returns, and nothing else is shared.
+Comments that stand on lines of their own stay in the file: a page is the lighter for it.
 
 Only this much of the language of modules is known; anything else is refused::
 
@@ -22,6 +23,7 @@ _IMPORT = re.compile(r'import \{([^{}]*)\} from "(\.{1,2}/[^"]+\.js)";', re.DOTA
 _IMPORTED = re.compile(rf"({_NAME})(?: as ({_NAME}))?")
 _EXPORT = re.compile(rf"^export (?=(?:async )?(?:function\*? |class |const )({_NAME})\b)", re.M)
 _HEAD = re.compile(r"(?:\s+|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
+_COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*.*?\*/[ \t]*)\n", re.MULTILINE | re.DOTALL)
 _UNKNOWN = re.compile(r"^[ \t]*(?:import|export)\b.*|\bimport\s*[.(].*", re.MULTILINE)
 
 
@@ -74,11 +76,16 @@ def parse(path: Path) -> Module:
         place = _HEAD.match(source, found.end()).end()
     code = source[place:]
     exports = tuple(found[1] for found in _EXPORT.finditer(code))
-    code = _EXPORT.sub("", code)
+    code = without_comments(_EXPORT.sub("", code))
     unknown = _UNKNOWN.search(code)
     rule = f"{path.name} may import and export only as softlookup.show.bundle says"
     require(unknown is None, rule, line=unknown and unknown[0].strip())
     return Module(path, tuple(imports), exports, code.rstrip("\n"))
+
+
+def without_comments(source: str) -> str:
+    """JavaScript or CSS without the comments that stand on lines of their own."""
+    return _COMMENT.sub("", source)
 
 
 def _imported(names: str, path: Path) -> tuple[tuple[str, str], ...]:

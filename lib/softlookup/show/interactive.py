@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from softlookup.show.bundle import bundled
+from softlookup.show.bundle import bundled, without_comments
 from softlookup.show.figure import check_texts, figure_html
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -57,7 +57,7 @@ class Interactive:
         code = bundled(self.folder() / "figure.js")
         frame = bundled(_KIT / "frame.js")
         sheets = (_KIT / "style.css", self.folder() / "style.css")
-        style = "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
+        style = without_comments("\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
         key = f"{self.name}-{hashlib.sha256((code + self.data).encode()).hexdigest()[:10]}"
         picture = (
             f"<style>{style}</style>\n"

@@ -6,10 +6,11 @@ import torch
 
 from softlookup.exercises.attention import (
     check_attention,
+    check_backward,
     check_causality,
     check_columns,
-    check_masked_softmax,
-    check_moments,
+    check_rootless,
+    check_taste,
 )
 
 RIGHT, WRONG = {}, {}
@@ -181,46 +182,6 @@ WRONG[check_columns] = {
 }
 
 
-def draws(d_k, mean=0.0):
-    q, k = mean + torch.randn(2, 150_000, d_k, generator=torch.Generator().manual_seed(5))
-    return q * k
-
-
-def book_moments(d_k):
-    s = draws(d_k).sum(dim=1)
-    return s.var(), s.pow(4).mean() / s.var() ** 2 - 3
-
-
-def python_moments(d_k):
-    """Another way: plain numbers, central moments."""
-    s = draws(d_k).sum(dim=1).double()
-    centred = s - s.mean()
-    variance = centred.pow(2).mean().item()
-    return [variance, centred.pow(4).mean().item() / variance**2 - 3]
-
-
-WRONG[check_moments] = {
-    "blank": (lambda d_k: ..., "Nothing to check so far"),
-    "blank pair": (lambda d_k: (..., ...), "Nothing to check so far"),
-    "one number": (lambda d_k: book_moments(d_k)[0], "should have shape (2,)"),
-    "standard deviation": (lambda d_k: (math.sqrt(d_k), 6 / d_k), "the standard deviation"),
-    "divided by the root": (lambda d_k: (1.0, 6 / d_k), "after the division by √d_k"),
-    "mean 1": (
-        lambda d_k: (draws(d_k, mean=1.0).sum(dim=1).var(), 6 / d_k),
-        "your entries have mean 1",
-    ),
-    "fixed width": (lambda d_k: book_moments(4), "use its argument d_k"),
-    "uniform entries": (lambda d_k: (d_k / 9, 6 / d_k), "mean 0 and variance 1"),
-    "not the excess": (lambda d_k: (book_moments(d_k)[0], 3 + 6 / d_k), "the whole kurtosis"),
-    "one term": (lambda d_k: (book_moments(d_k)[0], 6.0), "a single term"),
-    "normal": (lambda d_k: (book_moments(d_k)[0], 0.0), "minus 3"),
-    "NaN": (lambda d_k: (math.nan, 1.5), "NaN"),
-}
-
-
-RIGHT[check_moments] = [(book_moments,), (python_moments,)]
-
-
 def book_changed(layer, X, j):
     changed = X + (torch.arange(len(X)) == j)[:, None]
     return (layer(changed) != layer(X)).any(dim=1).nonzero().flatten().tolist()
@@ -277,49 +238,174 @@ WRONG[check_causality] = {
 RIGHT[check_causality] = [(book_changed,), (loop_changed,)]
 
 
-def book_softmax(scores, mask):
-    allowed = scores.masked_fill(~mask & mask.any(dim=-1, keepdim=True), -math.inf)
-    return allowed.softmax(dim=-1) * mask
+TASTE = torch.tensor([[0.0, 1.0], [2.0, 0.0], [0.0, 4.0], [1.0, 1.0]])
 
 
-def exp_softmax(scores, mask):
-    """Another way: exponentials by hand, and a safe division."""
-    largest = fill(scores, mask).amax(dim=-1, keepdim=True).clamp(min=-1e30)
-    e = torch.exp((scores - largest).clamp(max=0)) * mask
-    total = e.sum(dim=-1, keepdim=True)
-    return e / torch.where(total == 0, 1.0, total)
+def taste(row, *entries):
+    """The right matrix with another row."""
+    return TASTE.index_copy(0, torch.tensor([row]), torch.tensor([entries]))
 
 
-def naive_exp(scores, mask):
-    e = torch.exp(scores) * mask
-    return e / e.sum(dim=-1, keepdim=True).clamp(min=1e-30)
-
-
-WRONG[check_masked_softmax] = {
-    "blank": (lambda scores, mask: ..., "Nothing to check so far"),
-    "plain": (lambda scores, mask: fill(scores, mask).softmax(-1), "gets NaN"),
-    "-1e9": (lambda scores, mask: fill(scores, mask, -1e9).softmax(-1), "plain average"),
-    "replaced NaN": (
-        lambda scores, mask: (
-            (scores + torch.zeros(3, 7).masked_fill(~mask, -math.inf)).softmax(-1).nan_to_num(0.0)
-        ),
-        "the gradient is NaN",
-    ),
-    "flipped": (lambda scores, mask: book_softmax(scores, ~mask), "the other way round"),
-    "added": (lambda scores, mask: (scores + mask).softmax(-1), "only nudges them"),
-    "too late": (lambda scores, mask: scores.softmax(-1) * mask, "no longer sums to 1"),
-    "zero scores": (lambda scores, mask: (scores * mask).softmax(-1), "e to the 0 is 1"),
-    "ignored": (lambda scores, mask: scores.softmax(-1), "ignore the mask"),
-    "over queries": (
-        lambda scores, mask: fill(scores, mask).softmax(dim=0).nan_to_num(0.0),
-        "over queries; they should over keys",
-    ),
-    "almost zero": (lambda scores, mask: fill(scores, mask, -20.0).softmax(-1), "exactly 0"),
-    "overflow": (naive_exp, "overflows"),
-    "detached": (lambda scores, mask: book_softmax(scores.detach(), mask), "No gradient"),
-    "transposed": (lambda scores, mask: book_softmax(scores, mask).mT, "should have shape (3, 7)"),
-    "a list": (lambda scores, mask: book_softmax(scores, mask).tolist(), "No gradient"),
+WRONG[check_taste] = {
+    "blank": (..., "Nothing to check so far"),
+    "as in the chapter": (taste(2, 3.0, 0.0), "“it” takes most from “chicken”"),
+    "both columns": (taste(2, 4.0, 4.0), "“it” takes most from “chicken”"),
+    "too short": (taste(2, 0.0, 2.0), "A longer query makes a clearer choice"),
+    "all look for actions": (taste(1, 0.0, 5.0), "now “crossed” takes most from “crossed”"),
+    "transposed": (TASTE.mT, "should have shape (4, 2)"),
+    "infinite": (taste(2, 0.0, math.inf), "infinity"),
+    "not a number": (taste(2, 0.0, math.nan), "NaN"),
+    "words": ("actions", "should be numbers"),
 }
 
 
-RIGHT[check_masked_softmax] = [(book_softmax,), (exp_softmax,)]
+RIGHT[check_taste] = [
+    (TASTE,),
+    ([[0, 1], [2, 0], [-1, 6], [1, 1]],),
+    (taste(2, 0.0, 9.0).numpy(),),
+]
+
+
+def book_rootless(W_Q, lr):
+    return W_Q / math.sqrt(W_Q.shape[1]), lr / W_Q.shape[1]
+
+
+def rootless(start, rate):
+    """A solution with another start and another rate, as powers of the width."""
+    return lambda W_Q, lr: (W_Q * W_Q.shape[1] ** start, lr * W_Q.shape[1] ** rate)
+
+
+def in_place_rootless(W_Q, lr):
+    W_Q /= 2
+    return W_Q, lr / 4
+
+
+WRONG[check_rootless] = {
+    "blank": (lambda W_Q, lr: ..., "Nothing to check so far"),
+    "blank pair": (lambda W_Q, lr: (..., ...), "Nothing to check so far"),
+    "only the matrix": (lambda W_Q, lr: W_Q / math.sqrt(W_Q.shape[1]), "Return two things"),
+    "in place": (in_place_rootless, "changed W_Q itself"),
+    "the same start": (rootless(0, -1), "too large before the first step"),
+    "divided by d_k": (rootless(-1, -1), "shrink by √d_k only"),
+    "multiplied": (rootless(0.5, -1), "larger still"),
+    "half the root": (rootless(-0.25, -1), "if W_K were divided by as much"),
+    "a fixed 2": (lambda W_Q, lr: (W_Q / 2, lr / 4), "always divide by 2"),
+    "another start": (rootless(-2, -1), "the same scores for every text"),
+    "the same rate": (rootless(-0.5, 0), "its steps are too long"),
+    "the rate of Adam": (rootless(-0.5, -0.5), "its steps must be so, too"),
+    "a larger rate": (rootless(-0.5, 0.5), "larger than that of W, not smaller"),
+    "a much larger rate": (rootless(-0.5, 1), "larger than that of W, not smaller"),
+    "a fixed quarter": (
+        lambda W_Q, lr: (W_Q / math.sqrt(W_Q.shape[1]), lr / 4),
+        "Does it depend on d_k?",
+    ),
+    "another rate": (rootless(-0.5, -3), "After one step"),
+    "transposed": (lambda W_Q, lr: (W_Q.mT, lr), "should have shape"),
+}
+
+
+def adjusted_rootless(W_Q, lr):
+    """Another way: the constant c first, and a list."""
+    c = W_Q.shape[1] ** 0.5
+    return [(W_Q / c).tolist(), torch.tensor(lr / c**2)]
+
+
+RIGHT[check_rootless] = [(book_rootless,), (adjusted_rootless,)]
+
+
+def book_backward(Q, K, V, mask, dZ):
+    root = math.sqrt(Q.shape[1])
+    A = fill(Q @ K.mT / root, mask).softmax(dim=1).nan_to_num(0.0)
+    dA = dZ @ V.mT
+    dS = A * (dA - (dA * A).sum(dim=1, keepdim=True))
+    return dS @ K / root, dS.mT @ Q / root, A.mT @ dZ
+
+
+def row_backward(Q, K, V, mask, dZ):
+    """Another way: query by query, with the Jacobian written out."""
+    dQ, dK, dV = torch.zeros_like(Q), torch.zeros_like(K), torch.zeros_like(V)
+    for i in range(len(Q)):
+        read = mask[i].nonzero().flatten()
+        if not len(read):
+            continue
+        p = (K[read] @ Q[i] / math.sqrt(len(Q[i]))).softmax(dim=0)
+        ds = (torch.diag(p) - torch.outer(p, p)) @ (V[read] @ dZ[i]) / math.sqrt(len(Q[i]))
+        dQ[i] = ds @ K[read]
+        dK[read] += torch.outer(ds, Q[i])
+        dV[read] += torch.outer(p, dZ[i])
+    return [dQ, dK, dV]
+
+
+def backward_slip(slip):
+    """A solution in which dS is another function of A and dA, and 1/root stands outside."""
+
+    def answer(Q, K, V, mask, dZ):
+        root = math.sqrt(Q.shape[1])
+        A = fill(Q @ K.mT / root, mask).softmax(dim=1).nan_to_num(0.0)
+        dS = slip(A, dZ @ V.mT, root)
+        return dS @ K / root, dS.mT @ Q / root, A.mT @ dZ
+
+    return answer
+
+
+def jacobian_times(A, dA, dim=1):
+    return A * (dA - (dA * A).sum(dim=dim, keepdim=True))
+
+
+def replaced(name, function):
+    """The right gradients, one of them replaced."""
+
+    def answer(Q, K, V, mask, dZ):
+        gradients = list(book_backward(Q, K, V, mask, dZ))
+        gradients["QKV".index(name)] = function(Q, K, V, mask, dZ)
+        return gradients
+
+    return answer
+
+
+WRONG[check_backward] = {
+    "blank": (lambda *given: ..., "Nothing to check so far"),
+    "blank gradients": (lambda *given: (..., ..., ...), "Nothing to check so far"),
+    "only two": (lambda *given: book_backward(*given)[:2], "Return three gradients"),
+    "no root": (
+        backward_slip(lambda A, dA, root: jacobian_times(A, dA) * root),
+        "The factor 1/√d_k of the scores belongs",
+    ),
+    "the root twice": (
+        backward_slip(lambda A, dA, root: jacobian_times(A, dA) / root),
+        "once, not twice",
+    ),
+    "no softmax": (backward_slip(lambda A, dA, root: dA), "You skip the softmax"),
+    "half the Jacobian": (backward_slip(lambda A, dA, root: A * dA), "only the first part"),
+    "over queries": (
+        backward_slip(lambda A, dA, root: jacobian_times(A, dA, dim=0)),
+        "runs along a row",
+    ),
+    "mask ignored": (
+        lambda Q, K, V, mask, dZ: book_backward(Q, K, V, mask | True, dZ),
+        "With a mask: the gradient of V ignores the mask",
+    ),
+    "mask ignored in Q": (
+        replaced("Q", lambda Q, K, V, mask, dZ: book_backward(Q, K, V, mask | True, dZ)[0]),
+        "With a mask: the gradient of Q is wrong",
+    ),
+    "NaN in the empty row": (
+        replaced("Q", lambda *given: book_backward(*given)[0] / given[3].any(dim=1)[:, None]),
+        "With a query that may read nothing: the gradient of Q holds NaN",
+    ),
+    "V forgotten": (
+        replaced("V", lambda Q, K, V, mask, dZ: torch.zeros_like(V)),
+        "Z = AV depends on V",
+    ),
+    "V transposed": (
+        replaced("V", lambda *given: book_backward(*given)[2].mT),
+        "should have shape (7, 2)",
+    ),
+    "K of one query only": (
+        replaced("K", lambda *given: book_backward(*given)[1] * 2),
+        "the gradient of K is wrong",
+    ),
+}
+
+
+RIGHT[check_backward] = [(book_backward,), (row_backward,)]

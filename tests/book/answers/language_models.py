@@ -7,57 +7,57 @@ import torch
 
 from softlookup.exercises.language_models import (
     check_edges,
-    check_forward,
+    check_gap,
+    check_mean_length,
     check_perplexity,
-    check_table,
+    check_two_steps,
 )
 from softlookup.language_models import NGramModel
 
 RIGHT, WRONG = {}, {}
 
 
-# A table with a hole
+# Perplexity, for a word
 
 
-def book_table(tokens):
-    words, pairs = sorted(set(tokens)), list(itertools.pairwise(tokens))
-    return [[pairs.count((a, b)) / tokens.count(a) for b in words] for a in words]
+def mean_surprise(words):
+    return -sum(math.log(p) for pieces in words for p in pieces) / len(words)
 
 
-def tensor_table(tokens):
-    words = sorted(set(tokens))
-    C = torch.zeros(len(words), len(words))
-    for a, b in itertools.pairwise(tokens):
-        C[words.index(a), words.index(b)] += 1
-    return C / torch.tensor([tokens.count(a) for a in words])[:, None]
+def product_of(words):
+    return math.prod(p for pieces in words for p in pieces)
 
 
-def counts_of(tokens):
-    totals = torch.tensor([tokens.count(a) for a in sorted(set(tokens))])
-    return tensor_table(tokens) * totals[:, None]
-
-
-def by_followers(tokens):
-    C = counts_of(tokens)
-    return C / C.sum(dim=1, keepdim=True).clamp(min=1)
-
-
-RIGHT[check_table] = [
-    row for table in [book_table, tensor_table] for row in [(table, "runs"), (table, " Runs")]
+RIGHT[check_perplexity] = [
+    (lambda words: math.exp(mean_surprise(words)),),
+    (lambda words: 2 ** (-sum(torch.tensor(w).double().log2().sum() for w in words) / len(words)),),
+]
+WRONG[check_perplexity] = [
+    (..., "Nothing to check"),
+    (lambda w: math.exp(mean_surprise(w) * len(w) / sum(map(len, w))), "perplexity of a piece"),
+    (mean_surprise, "Undo the logarithm"),
+    (lambda words: math.exp(mean_surprise(words) / math.log(2)), "one base"),
+    (lambda words: product_of(words) ** (-1 / len(words)), "Add logarithms", "ZeroDivisionError"),
+    (lambda words: (product_of(words) or 1e-200) ** (-1 / len(words)), "Add logarithms"),
+    (lambda words: 7.0, "must give V"),
 ]
 
 
-WRONG[check_table] = [
-    (..., ..., "Nothing to check"),
-    (lambda tokens: ..., "runs", "Nothing to check"),
-    (lambda t: tensor_table(t).mT, "runs", "Rows and columns"),
-    (counts_of, "runs", "These are counts"),
-    (lambda t: counts_of(t) / len(t), "runs", "length of the text"),
-    (by_followers, "runs", "what follows"),
-    (lambda t: tensor_table(t) + 0.1, "runs", "after"),
-    (lambda t: [[1.0]], "runs", "shape"),
-    (book_table, ..., "name the word"),
-    (book_table, "dog", "not the odd one"),
+# Two steps
+
+
+RIGHT[check_two_steps] = [
+    (lambda P: P @ P,),
+    (lambda P: torch.einsum("ab,bc->ac", P, P),),
+]
+WRONG[check_two_steps] = [
+    (..., "Nothing to check"),
+    (lambda P: P * P, "squared each entry"),
+    (lambda P: P + P, "multiply"),
+    (lambda P: P @ P.T, "where the first ended"),
+    (lambda P: (P @ P).T, "exchanged"),
+    (lambda P: P, "two places on"),
+    (lambda P: P.mul_(P), "changes the table"),
 ]
 
 
@@ -113,64 +113,70 @@ WRONG[check_edges] = [
 RIGHT[check_edges] = [(book_probability,), (by_library,)]
 
 
-# Forward
+# How long its texts are
 
 
-def book_forward(words, initial, A, B):
-    alpha = initial * B[:, words[0]]
-    for word in words[1:]:
-        alpha = (alpha @ A) * B[:, word]
-    return alpha.sum()
+def book_mean_length(start, P):
+    ones = torch.ones(len(P), dtype=P.dtype)
+    return start @ torch.linalg.solve(torch.eye(len(P), dtype=P.dtype) - P, ones)
 
 
-def loop_forward(words, initial, A, B):
-    n = len(initial)
-    alpha = [float(initial[s] * B[s, words[0]]) for s in range(n)]
-    for word in words[1:]:
-        alpha = [sum(alpha[r] * float(A[r, s]) for r in range(n)) * float(B[s, word])
-                 for s in range(n)]  # fmt: skip
-    return sum(alpha)
+def by_flow(start, P):
+    total, flow = 0.0, start
+    for _ in range(2000):
+        total, flow = total + flow.sum(), flow @ P
+    return total
 
 
-RIGHT[check_forward] = [(book_forward,), (loop_forward,)]
+def cut_short(start, P):
+    total, flow = 0.0, start
+    for _ in range(12):
+        total, flow = total + flow.sum(), flow @ P
+    return total
 
 
-def turned(words, initial, A, B):
-    return book_forward(words, initial, A.mT, B)
-
-
-def early(words, initial, A, B):
-    return book_forward(words, initial @ A, A, B)
-
-
-WRONG[check_forward] = [
+RIGHT[check_mean_length] = [(book_mean_length,), (by_flow,)]
+WRONG[check_mean_length] = [
     (..., "Nothing to check"),
-    (turned, "wrong way round"),
-    (early, "before any change of state"),
-    (lambda w, i, A, B: 0.5, "Already one word"),
-    (lambda w, i, A, B: book_forward(w, i, A, B) if len(w) < 5 else 0.0, "yours"),
+    (lambda start, P: book_mean_length(start, P) + 1, "the end is no word"),
+    (lambda start, P: book_mean_length(start / start.sum(), P), "length 0"),
+    (lambda start, P: book_mean_length(torch.ones(len(P)).double() / len(P), P), "use start"),
+    (lambda start, P: book_mean_length(start, P) * 1.01, "Solve the equations"),
+    (lambda start, P: 99.0, "yours is 99"),
 ]
 
 
-# Perplexity
+# The word that is missing
 
 
-def mean_surprise(p):
-    return -sum(map(math.log, p)) / len(p)
+def book_gap(words, gap, initial, A, B):
+    before = initial
+    for word in words[:gap]:
+        before = (before * B[:, word]) @ A
+    behind = torch.ones_like(initial)
+    for word in reversed(words[gap + 1 :]):
+        behind = A @ (B[:, word] * behind)
+    p = (before * behind) @ B
+    return p / p.sum()
 
 
-WRONG[check_perplexity] = [
+def by_trying(words, gap, initial, A, B):
+    found = []
+    for trial in range(B.shape[1]):
+        text = [*words[:gap], trial, *words[gap + 1 :]]
+        alpha = initial * B[:, text[0]]
+        for word in text[1:]:
+            alpha = (alpha @ A) * B[:, word]
+        found.append(alpha.sum())
+    return torch.stack(found) / sum(found)
+
+
+RIGHT[check_gap] = [(book_gap,), (by_trying,)]
+WRONG[check_gap] = [
     (..., "Nothing to check"),
-    (mean_surprise, "Undo the logarithm"),
-    (lambda p: math.exp(mean_surprise(p) / math.log(2)), "one base"),
-    (lambda p: sum(1 / q for q in p) / len(p), "mean of 1/p"),
-    (lambda p: (math.prod(p) or 1e-300) ** (-1 / len(p)), "Add logarithms"),
-    (lambda p: math.prod(p) ** (-1 / len(p)), "Add logarithms", "ZeroDivisionError"),
-    (lambda p: math.exp(-math.log(math.prod(p)) / len(p)), "Add logarithms", "ValueError"),
-    (lambda p: torch.tensor(p).prod() ** (-1 / len(p)), "Add logarithms"),
-    (lambda p: 7.0, "must give V"),
-]
-RIGHT[check_perplexity] = [
-    (lambda p: math.exp(-sum(map(math.log, p)) / len(p)),),
-    (lambda p: 2 ** -torch.tensor(p, dtype=torch.float64).log2().mean(),),
+    (lambda w, gap, i, A, B: book_gap(w[: gap + 1], gap, i, A, B), "Those behind it"),
+    (lambda w, gap, i, A, B: book_gap(w[gap:], 0, i, A, B), "began at the gap"),
+    (lambda w, gap, i, A, B: book_gap(w, gap, i, A.mT, B), "it is wrong"),
+    (lambda w, gap, i, A, B: i, "not for each state"),
+    (lambda w, gap, i, A, B: book_gap([*w, w[gap]], gap, i, A, B), "it is wrong"),
 ]

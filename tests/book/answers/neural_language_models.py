@@ -1,22 +1,167 @@
 """Answers to the exercises of chapter 8: right, and wrong with the words that they get."""
 
-from softlookup.exercises.neural_language_models import check_window
+import torch
+
+from softlookup.exercises.neural_language_models import (
+    check_direct,
+    check_memory,
+    check_new_word,
+    check_size,
+)
 
 RIGHT, WRONG = {}, {}
 
 
-# The window
+# How many numbers are learned
 
 
-RIGHT[check_window] = [
-    (lambda sentences: len(sentences[0]) - 1,),
-    (lambda sentences: max(len(s) for s in sentences) - 2 + 1,),
+def book_size(vocab_size, n, d_model, d_hidden):
+    table = (vocab_size + 1) * d_model
+    hidden = (n - 1) * d_model * d_hidden + d_hidden
+    return table + hidden + d_hidden * vocab_size + vocab_size
+
+
+RIGHT[check_size] = [
+    (book_size,),
+    (lambda v, n, m, h: torch.tensor((v + 1) * m + h * ((n - 1) * m + 1) + v * (h + 1)),),
+]
+WRONG[check_size] = [
+    (..., "Nothing to check"),
+    (lambda v, n, m, h: book_size(v, n, m, h) - h - v, "biases"),
+    (lambda v, n, m, h: book_size(v, n, m, h) - m, "one row more"),
+    (lambda v, n, m, h: book_size(v, n + 1, m, h), "n − 1 words"),
+    (lambda v, n, m, h: book_size(v, n, m, h) + (n - 2) * (v + 1) * m, "share one table"),
+    (lambda v, n, m, h: v, "yours is 30"),
 ]
 
 
-WRONG[check_window] = [
+# Two ways
+
+
+def forward(x, y, H, d, U, b, W):
+    h = torch.tanh(H @ x + d)
+    return h, torch.softmax(U @ h + b + W @ x, dim=0) - y
+
+
+def book_direct(x, y, H, d, U, b, W):
+    h, error = forward(x, y, H, d, U, b, W)
+    return torch.outer(error, x), W.T @ error + H.T @ ((1 - h**2) * (U.T @ error))
+
+
+def by_autograd(x, y, H, d, U, b, W):
+    x, W = x.clone().requires_grad_(), W.clone().requires_grad_()
+    scores = U @ torch.tanh(H @ x + d) + b + W @ x
+    (-(y * scores.log_softmax(dim=0)).sum()).backward()
+    return W.grad, x.grad
+
+
+def one_way(part):
+    def answer(x, y, H, d, U, b, W):
+        h, error = forward(x, y, H, d, U, b, W)
+        bend = 1 - h**2 if part == "through" else 1.0
+        through, around = H.T @ (bend * (U.T @ error)), W.T @ error
+        return torch.outer(error, x), {"through": through, "around": around}.get(
+            part, through + around
+        )
+
+    return answer
+
+
+def spoilt(*arguments):
+    arguments[0].zero_()
+    return arguments[0], arguments[0]
+
+
+RIGHT[check_direct] = [(book_direct,), (by_autograd,)]
+WRONG[check_direct] = [
     (..., "Nothing to check"),
-    (lambda s: len(s[0]) - 2, "counts the predicted word"),
-    (lambda s: len(s[0]), "One too many"),
-    (lambda s: 5 if len(s[0]) == 6 else 4, "yours is 4"),
+    (one_way("through"), "second way"),
+    (one_way("around"), "still there"),
+    (one_way("no bend"), "1 − h²"),
+    (lambda *a: (book_direct(*a)[0].T, book_direct(*a)[1]), "turned"),
+    (lambda *a: (-book_direct(*a)[0], book_direct(*a)[1]), "p − y"),
+    (lambda *a: (book_direct(*a)[0] + 1, book_direct(*a)[1]), "tip of its arrow"),
+    (lambda *a: (book_direct(*a)[0], book_direct(*a)[1] + 1), "both ways"),
+    (lambda *a: book_direct(*a)[0], "Return two tensors"),
+    (spoilt, "changes a tensor"),
+]
+
+
+# A word seen once
+
+
+def verbs_of(E, H, d, U, b):
+    return torch.softmax(torch.tanh(E @ H.T + d) @ U.T + b, dim=1)
+
+
+def book_vector(E, H, d, U, b, seen):
+    trust = verbs_of(E, H, d, U, b)[:, seen]
+    return trust / trust.sum() @ E
+
+
+def mean_of_some(E, H, d, U, b, seen):
+    return E[verbs_of(E, H, d, U, b)[:, seen] > 0.1].mean(dim=0)
+
+
+def fitted(E, H, d, U, b, seen):
+    vector = torch.zeros(E.shape[1], requires_grad=True)
+    for _ in range(300):
+        loss = -(U @ torch.tanh(H @ vector + d) + b).log_softmax(dim=0)[seen]
+        (slope,) = torch.autograd.grad(loss, vector)
+        vector = (vector - 0.5 * slope).detach().requires_grad_()
+    return vector
+
+
+def best_row(E, H, d, U, b, seen):
+    return E[verbs_of(E, H, d, U, b)[:, seen].argmax()]
+
+
+def overwrites(E, H, d, U, b, seen):
+    E[0] = 0
+    return E[1]
+
+
+RIGHT[check_new_word] = [(book_vector,), (mean_of_some,)]
+WRONG[check_new_word] = [
+    (..., "Nothing to check"),
+    (fitted, "too well"),
+    (best_row, "too well"),
+    (lambda E, *rest: E.mean(dim=0), "of their kind"),
+    (lambda E, *rest: E, "shape"),
+    (overwrites, "as they are"),
+]
+
+
+# A state by hand
+
+
+def by_hand(words, push=3.0, hold=2.0):
+    W_x = torch.zeros(len(words), 1)
+    for noun in ("dog", "cat", "boy", "girl", "king", "singer"):
+        W_x[words.index(noun)] = -push
+        W_x[words.index(noun + "s")] = push
+    return W_x, torch.tensor([[hold]]), torch.tensor([1.0])
+
+
+def two_units(words):
+    W_x, W_h, _ = by_hand(words)
+    return torch.cat([W_x, -W_x], dim=1), W_h * torch.eye(2), torch.tensor([1.0, -1.0])
+
+
+def every_plural(words):
+    _, W_h, w = by_hand(words)
+    return torch.tensor([[3.0 if word.endswith("s") else -3.0] for word in words]), W_h, w
+
+
+RIGHT[check_memory] = [(by_hand,), (two_units,)]
+WRONG[check_memory] = [
+    (..., "Nothing to check"),
+    (lambda words: by_hand(words, hold=0.9), "fades"),
+    (lambda words: by_hand(words, hold=1.0), "fades"),
+    (lambda words: by_hand(words, hold=0.0), "Wrong over 1 phrases"),
+    (lambda words: by_hand(words, push=-3.0), "right after the subject"),
+    (every_plural, "may write"),
+    (lambda words: by_hand(words)[:2], "Return three tensors"),
+    (lambda words: ("a", "b", "c"), "Return three tensors"),
+    (lambda words: (by_hand(words)[0].T, *by_hand(words)[1:]), "yours are"),
 ]

@@ -29,7 +29,7 @@ export function shareColour(share) {
 }
 
 /** Black or white, whichever is easier to read on a colour: its contrast is at least 4.5:1. */
-export function inkOn(colour) {
+function inkOn(colour) {
   const [red, green, blue] = [1, 3, 5].map((at) => {
     const part = parseInt(colour.slice(at, at + 2), 16) / 255;
     return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;

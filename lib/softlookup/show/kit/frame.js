@@ -131,7 +131,7 @@ const stateIn = (search, name) =>
     ?.slice(name.length + 1) ?? "";
 
 /** The steps that a link names; what is no step is passed over. */
-export function stepsOf(text) {
+function stepsOf(text) {
   return text.split("~").flatMap((step) => {
     const found = /^([ibkd])(\d{1,4})(?::([^*]*))?(?:\*(\d{1,3}))?$/.exec(step);
     if (!found) return [];

@@ -1,7 +1,7 @@
 // The tables of the matrix microscope: fields for numbers, plain matrices, heatmaps.
 
 import { el } from "../../kit/elements.js";
-import { clamp, range } from "../../kit/maths.js";
+import { range } from "../../kit/maths.js";
 import { format } from "../../kit/numbers.js";
 
 /** No field takes a number larger than this: scores stay far from overflow. */
