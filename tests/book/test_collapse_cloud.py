@@ -104,8 +104,8 @@ def test_the_reach_is_the_farthest_point(maths):
 
 
 def test_what_a_residual_means(maths):
-    values = [0, 9e-10, 2e-9, 0.049, 0.051, 1]
-    expected = ["one", "one", "nearly one", "nearly one", "apart", "apart"]
+    values = [0, 9e-10, 2e-9, 0.049, 0.051, 0.7, 0.71, 1]
+    expected = ["one"] * 2 + ["nearly one"] * 2 + ["alike"] * 2 + ["apart"] * 2
     assert maths("return data.map(maths.stateOf)", values) == expected
 
 

@@ -154,7 +154,7 @@ class Cloud {
       token.lastChild.setAttribute("y", dy);
       token.lastChild.setAttribute("text-anchor", dx < 0 ? "end" : "start");
     });
-    const together = stateOf(residual) !== "apart";
+    const together = stateOf(residual).endsWith("one");
     this.cloud.classList.toggle("cc-together", together);
     this.ring.setAttribute("r", (residual * this.unit).toFixed(2));
     this.curve.replaceChildren(this.line(run.residual, "cc-curve"));
@@ -177,6 +177,7 @@ class Cloud {
     const state = {
       one: "All tokens are one.",
       "nearly one": "The tokens are nearly one.",
+      alike: "The tokens have more in common than tells them apart.",
       apart: "The tokens are apart.",
     }[stateOf(residual)];
     return `${counted(this.depth, "block")} of ${what}: residual ${size}, mean cosine ${format(cosine, 3)}. ${state}`;

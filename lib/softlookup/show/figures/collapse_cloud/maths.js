@@ -25,10 +25,11 @@ export function reachOf(runs) {
   return Math.max(...runs.flatMap(({ points }) => points.flat().map(([x, y]) => Math.hypot(x, y))));
 }
 
-/** What a residual means, in words. */
+/** What a residual means, in words. Below the root of 1/2 the mean is longer than the rest. */
 export function stateOf(residual) {
   if (residual < 1e-9) return "one";
-  return residual < 0.05 ? "nearly one" : "apart";
+  if (residual < 0.05) return "nearly one";
+  return residual < Math.SQRT1_2 ? "alike" : "apart";
 }
 
 /** A corner for each word beside its dot, so that words overlap as little as can be, one by one.
