@@ -34,18 +34,15 @@ KINDS = {
     "refusals": ("tests/unit/",),
     "data": ("tests/unit/",),
     "drawing": ("tests/unit/", "tests/book/"),
-    "answers": ("tests/unit/", "tests/book/"),
     "browser": ("tests/book/",),
 }
 """Comparisons without another implementation, and where their tests stand."""
 
-WIDE = ("refusals", "data", "drawing", "browser", "answers")
+WIDE = ("refusals", "data", "drawing", "browser")
 """Kinds of comparison in which the tests of a whole hold its parts as well."""
 
 
-HELPERS = ("data.prose.tenth_out", "exercises.byte_pairs.encode_by_rank",
-           "exercises.byte_pairs.encode_cases", "masks.padding_of",
-           "ops.in_float64")  # fmt: skip
+HELPERS = ("masks.padding_of", "ops.in_float64")
 """What modules share and no reader calls."""
 
 
@@ -76,18 +73,15 @@ def _is_typed_dict(node: ast.stmt) -> bool:
 
 
 def is_public(name: str, text: str) -> bool:
-    """Whether a name is for everybody: in a package that teaches, one handed on or in a chapter."""
+    """Whether a name is for everybody: handed on by its package, or taught in a chapter.
+
+    The checks of exercises are not: each has its table of right and wrong answers.
+    """
     package, *_, last = name.split(".")
-    if last.startswith("_") or name in HELPERS:
+    if last.startswith("_") or package == "exercises" or name in HELPERS:
         return False
-    return package not in teaching() or last in handed_on(package) or "Chapter: " in text
-
-
-@cache
-def teaching() -> frozenset[str]:
-    """The packages of concepts; the others are machinery."""
-    packages = {path.parent.name for path in LIBRARY.glob("*/__init__.py")}
-    return frozenset(packages - {"data", "exercises", "show"})
+    is_module = not (LIBRARY / package).is_dir()
+    return is_module or last in handed_on(package) or "Chapter: " in text
 
 
 @cache
