@@ -24,7 +24,7 @@ import pytest
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 
-from registry import notebooks
+from registry import NUMBER, notebooks
 from screen import Screen
 from watch import Watch
 
@@ -197,15 +197,24 @@ def setup(app) -> dict:
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
 
+def chosen(names: list[str]) -> list[Path]:
+    """The notebooks with these names, without their numbers; all of them if none is named."""
+    by_name = {NUMBER.sub("", path.stem): path for path in chapters()}
+    if unknown := [name for name in names if name not in by_name]:
+        sys.exit(f"No notebook is named {', '.join(unknown)}; there are {', '.join(by_name)}.")
+    return [by_name[name] for name in names] or list(by_name.values())
+
+
 def main() -> None:
     """Execute what is due."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--all", action="store_true", help="also what is up to date")
     parser.add_argument("--again", action="store_true", help="run all twice, compare the text")
+    parser.add_argument("names", nargs="*", help="these chapters alone, such as attention")
     options = parser.parse_args()
     drop_stale()
-    before = {path: kept(path) for path in chapters()}
-    everything = options.all or options.again
+    before = {path: kept(path) for path in chosen(options.names)}
+    everything = options.all or options.again or options.names
     due = [path for path, notebook in before.items() if everything or notebook is None]
     if not due:
         print("All chapters are up to date.")

@@ -33,14 +33,15 @@ KINDS = {
     "laws": ("tests/property/",),
     "refusals": ("tests/unit/",),
     "data": ("tests/unit/",),
-    "drawing": ("tests/unit/", "tests/book/"),
-    "browser": ("tests/book/",),
 }
 """Comparisons without another implementation, and where their tests stand."""
 
-WIDE = ("refusals", "data", "drawing", "browser")
+WIDE = ("refusals", "data")
 """Kinds of comparison in which the tests of a whole hold its parts as well."""
 
+
+MAKERS = ("exercises", "recorded", "show")
+"""Packages that make the book; their tests are of other kinds than a comparison."""
 
 HELPERS = ("masks.padding_of", "ops.in_float64")
 """What modules share and no reader calls."""
@@ -75,10 +76,11 @@ def _is_typed_dict(node: ast.stmt) -> bool:
 def is_public(name: str, text: str) -> bool:
     """Whether a name is for everybody: handed on by its package, or taught in a chapter.
 
-    The checks of exercises are not: each has its table of right and wrong answers.
+    What makes the book is not, and has tests of its own kind: exercises their tables of answers,
+    figures a contract, records their small runs.
     """
     package, *_, last = name.split(".")
-    if last.startswith("_") or package == "exercises" or name in HELPERS:
+    if last.startswith("_") or package in MAKERS or name in HELPERS:
         return False
     is_module = not (LIBRARY / package).is_dir()
     return is_module or last in handed_on(package) or "Chapter: " in text

@@ -50,15 +50,9 @@ def road_html(here: str, numbers: Mapping[str, int], addresses: Mapping[str, str
         numbers: The number of each chapter, by name.
         addresses: The address of each chapter's page, by name.
 
-    Raises:
-        ValueError: The road names a chapter that does not exist, or not this one.
+    A book of a few chapters has the same road; what it lacks is not linked.
     """
-    named = {name for chapters in ROAD.values() for name in chapters}
-    if unknown := named - numbers.keys():
-        raise ValueError(f"the road names no chapter: {', '.join(sorted(unknown))}")
     lit = parts_of(here)
-    if not lit:
-        raise ValueError(f"the road has no part for the chapter {here!r}: add it to ROAD or WHOLE")
     parts = "\n".join(_part(part, here, numbers, addresses) for part in ROAD)
     where = "the whole road" if here in WHOLE else " and ".join(lit)
     return (
@@ -69,11 +63,12 @@ def road_html(here: str, numbers: Mapping[str, int], addresses: Mapping[str, str
 
 def _part(part: str, here: str, numbers: Mapping[str, int], addresses: Mapping[str, str]) -> str:
     """One part: its name leads to its first chapter, each number to its own."""
-    chapters = sorted(ROAD[part], key=numbers.__getitem__)
+    chapters = sorted(numbers.keys() & ROAD[part], key=numbers.__getitem__)
     lit = part in parts_of(here)
-    first = here if here in chapters else chapters[0]
     step = ' aria-current="step"' if lit else ""
-    name = f'<a class="road-name" href="{addresses[first]}"{step}>{escape(part)}</a>'
+    first = here if here in chapters else next(iter(chapters), None)
+    href = f' href="{addresses[first]}"' if first else ""
+    name = f'<a class="road-name"{href}{step}>{escape(part)}</a>'
     links = "".join(
         f'<a href="{addresses[chapter]}"{_page_mark(chapter == here)}>'
         f'<span class="visually-hidden">chapter </span>{numbers[chapter]}</a>'
@@ -98,7 +93,7 @@ class YouAreHere(SphinxTransform):
         chapters = registry.chapters()
         page = next((one for one in chapters if one.docname == docname), None)
         title = next(iter(self.document.findall(nodes.title)), None)
-        if page is None or title is None:
+        if page is None or title is None or not parts_of(page.name):
             return
         self.env.note_dependency(str(registry.ROOT / "_toc.yml"))
         builder = self.env.app.builder

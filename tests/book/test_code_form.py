@@ -1,5 +1,6 @@
 """Code is formatted as the formatter would: no line asks to be left as it is."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -9,18 +10,18 @@ ROOT = Path(__file__).resolve().parents[2]
 SKIP = "fmt: " + "skip"
 # Files that were written before the rule; one that has become clean leaves the table.
 NOT_YET = {
-    "chapters/03_embeddings.ipynb",
-    "chapters/05_static_vectors.ipynb",
-    "chapters/06_tokenization.ipynb",
-    "chapters/08_recurrence.ipynb",
-    "chapters/09_seq2seq.ipynb",
-    "chapters/12_limits.ipynb",
-    "chapters/13_many_heads.ipynb",
-    "chapters/15_transformer.ipynb",
-    "chapters/16_positions.ipynb",
-    "chapters/17_training.ipynb",
-    "chapters/18_modern_attention.ipynb",
-    "chapters/19_looking_inside.ipynb",
+    "chapters/embeddings.ipynb",
+    "chapters/static_vectors.ipynb",
+    "chapters/tokenization.ipynb",
+    "chapters/recurrence.ipynb",
+    "chapters/seq2seq.ipynb",
+    "chapters/limits.ipynb",
+    "chapters/many_heads.ipynb",
+    "chapters/transformer.ipynb",
+    "chapters/positions.ipynb",
+    "chapters/training.ipynb",
+    "chapters/modern_attention.ipynb",
+    "chapters/looking_inside.ipynb",
     "chapters/bugs.ipynb",
     "chapters/slides_under_test.ipynb",
     "lib/softlookup/capstone.py",
@@ -69,11 +70,16 @@ def files():
     return found.stdout.split()
 
 
+def name_of(file):
+    """A chapter by its name, without the number."""
+    return re.sub(r"/\d\d_", "/", file)
+
+
 @pytest.mark.parametrize("file", files())
 def test_no_line_asks_the_formatter_to_pass_over_it(file):
     skips = SKIP in (ROOT / file).read_text(encoding="utf-8")
-    assert skips == (file in NOT_YET), f"{file}: shorten names, or take it from the table"
+    assert skips == (name_of(file) in NOT_YET), f"{file}: shorten names, or take it from the table"
 
 
 def test_the_table_names_files_that_exist():
-    assert set(files()) >= NOT_YET
+    assert set(map(name_of, files())) >= NOT_YET

@@ -305,8 +305,9 @@ def test_a_notebook_leaves_the_keys_to_the_controls(open_example, folder):
 def test_a_screen_reader_hears_what_comes_out(open_example, folder):
     page = open_example(folder)
     heard = [page.evaluate(SPOKEN), *(regions for _, regions in tour(page, SPOKEN))]
-    assert all(heard)
-    assert len(set(map(tuple, heard))) >= 3
+    assert all(heard), "each state of a figure must be spoken by a liveRegion"
+    n_heard = len(set(map(tuple, heard)))
+    assert n_heard > min(2, len(heard) - 1), "what is said must change with what is moved"
 
 
 @each_figure

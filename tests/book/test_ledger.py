@@ -201,7 +201,7 @@ FACTS = {
     "tests/parity/test_attention_parity.py::test_sigmoid_is_scipy_s": {
         "cases": 5, "errors": {"64 1e-12": 1e-13}, "direct": ["ops.sigmoid"], "reached": [],
     },
-    "tests/book/test_query_bars.py::test_the_keyboard_moves_a_slider": {
+    "tests/property/test_attention_laws.py::test_naive_fused_and_by_hand_are_equal": {
         "cases": 7, "errors": {"64 0.005": 1e-3}, "direct": ["ops.softmax"], "reached": ["ops.x"],
     },
 }  # fmt: skip
@@ -218,7 +218,7 @@ def test_a_row_takes_the_tests_that_call_the_name_and_lead_to_the_peer():
 
 
 def test_a_kind_takes_the_tests_of_its_folder():
-    assert row("ops.softmax", "browser", FACTS)["cases"] == 7
+    assert row("ops.softmax", "laws", FACTS)["cases"] == 7
     assert row("ops.softmax", "by hand", FACTS)["tests"] == 0
 
 

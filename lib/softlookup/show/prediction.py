@@ -98,8 +98,8 @@ def _kind_and_value(thing: object, what: str) -> tuple[str, Answer]:
         isinstance(n, Integral) and not isinstance(n, bool) for n in thing
     ):
         lengths = [int(length) for length in thing]
-        require(all(n >= 0 for n in lengths), f"{what} must hold lengths, not negative",
-                **{what: tuple(lengths)})  # fmt: skip
+        rule = f"{what} must hold lengths, not negative"
+        require(all(n >= 0 for n in lengths), rule, **{what: tuple(lengths)})
         return "shape", lengths
     if isinstance(thing, list | tuple) and all(isinstance(item, str) for item in thing):
         rule = f"{what} must order two items or more, each named once"
