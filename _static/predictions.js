@@ -27,8 +27,19 @@
 
   // Numbers ------------------------------------------------------------------------------------
 
-  // "0.5", "0,5", "1,000", "10 000", "−3", "3x", "1/3", "2^10", "40 %": a number, or NaN.
+  const NAMED = { pi: Math.PI, "π": Math.PI, e: Math.E };
+  const FUNCTIONS = { ln: Math.log, log: Math.log, sqrt: Math.sqrt, "√": Math.sqrt };
+  const SCALES = { thousand: 1e3, million: 1e6, billion: 1e9 };
+
+  // "0.5", "0,5", "1,000", "10 000", "−3", "3x", "1/3", "2^10", "40 %", "1/pi", "ln 30", "2.1 million":
+  // a number, or NaN.
   function numberOf(text) {
+    const scaled = /^(.*\d)\s*(thousand|million|billion)$/i.exec(text.trim());
+    if (scaled) return numberOf(scaled[1]) * SCALES[scaled[2].toLowerCase()];
+    const applied = /^(ln|log|sqrt|√)\s*\(?([^()]+)\)?$/i.exec(text.trim());
+    if (applied) return FUNCTIONS[applied[1].toLowerCase()](numberOf(applied[2]));
+    const named = NAMED[text.trim().toLowerCase()];
+    if (named) return named;
     let plain = text.trim().replace(/[−–]/g, "-").replace(/^[×x*]\s*|\s*[×x]$/g, "");
     const isPercent = /%$/.test(plain);
     plain = plain.replace(/\s*%$/, "");
@@ -99,7 +110,13 @@
   const tell = (guess, answer, off) => `You said ${guess}; it is ${answer}: ${off}.`;
   const KINDS = {
     number: {
-      read: (text) => (Number.isNaN(numberOf(text)) ? null : numberOf(text)),
+      // Whoever is asked for per cent may write "57 %" as well as "57".
+      read: (text, answer) => {
+        const value = numberOf(text);
+        if (Number.isNaN(value)) return null;
+        const isFar = (number) => Math.abs(Math.log(Math.abs(number / answer)));
+        return /%\s*$/.test(text) && answer && isFar(100 * value) < isFar(value) ? 100 * value : value;
+      },
       ask: "Please write a number, such as 12, 0.5, 1/3 or 40 %.",
       isRight: (guess, { answer, within }) => Math.abs(guess - answer) <= within * (1 + 1e-9),
       isKnown: (guess, wrong) => Math.abs(guess - wrong) <= 0.01 * Math.abs(wrong),
@@ -175,7 +192,7 @@
     }
 
     commit(written) {
-      const value = this.kind.read ? this.kind.read(written) : written;
+      const value = this.kind.read ? this.kind.read(written, this.data.answer) : written;
       this.input?.toggleAttribute("aria-invalid", value === null);
       if (value === null) {
         this.say(this.kind.ask);
@@ -196,7 +213,7 @@
     verdict(written) {
       const answer = this.shown(this.data.answer);
       if (written === null) return `The answer: ${answer}.`;
-      const guess = this.kind.read ? this.kind.read(written) : written;
+      const guess = this.kind.read ? this.kind.read(written, this.data.answer) : written;
       const isRight = this.kind.isRight ?? ((a, { answer: b }) => same(a, b));
       if (isRight(guess, this.data)) {
         const exactly = same(guess, this.data.answer) ? answer : `${this.shown(guess)} is close enough to ${answer}`;
