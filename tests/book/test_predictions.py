@@ -62,7 +62,7 @@ NEXT = "## Next"
 DEEP = "{#deep}\nThe score grows ninefold, as [a link](#stretch-it) says."
 GUESSES = [
     "# Guesses\n\nA [link to what is covered](#deep).",
-    NUMBER, ("", STRETCH), DEEP, ("check", 'print("checked")'), "So it is.", "## Stretch it",
+    NUMBER, ("", STRETCH), DEEP, ("check", '# Checked: that it prints\nprint("checked")'), "So it is.", "## Stretch it",
     CHOICE, ("", COSINE), "It *stays*.", NEXT,
     ORDER, ("", WEIGHTS), "The cat wins.",
     SHAPE, ("", PRODUCT), "Rows are tokens.", ("", 'print("not covered")'), "Nor is this.",
@@ -192,8 +192,9 @@ def test_what_follows_a_prediction_is_covered_up_to_code_prediction_or_heading(p
     under = page.evaluate("""() => [...document.querySelectorAll(".bk-under")].map((one) =>
         one.textContent.replaceAll("Copy to clipboard", "").replace(/\\s+/g, " ").trim())""")
     assert under[0].startswith("9.0 Answer to the prediction9Not 3: Both ")
-    assert under[0].endswith('The score grows ninefold, as a link says. print("checked") checked '
-                             "So it is.")  # fmt: skip
+    assert "The score grows ninefold, as a link says." in under[0]
+    assert "Checked: that it prints" in under[0]
+    assert under[0].endswith("checked So it is.")
     assert under[2].endswith("The cat wins.")
     assert under[3].endswith("Rows are tokens.")
     for seen in ("Nor is this.", "not covered"):
