@@ -60,9 +60,10 @@ MANY = """reveal("bulk", 1234, within=100)
 show(SoftLookup())"""
 NEXT = "## Next"
 DEEP = "{#deep}\nThe score grows ninefold, as [a link](#stretch-it) says."
+PRINTED = '# Checked: that it prints\nprint("checked")'
 GUESSES = [
     "# Guesses\n\nA [link to what is covered](#deep).",
-    NUMBER, ("", STRETCH), DEEP, ("check", '# Checked: that it prints\nprint("checked")'), "So it is.", "## Stretch it",
+    NUMBER, ("", STRETCH), DEEP, ("check", PRINTED), "So it is.", "## Stretch it",
     CHOICE, ("", COSINE), "It *stays*.", NEXT,
     ORDER, ("", WEIGHTS), "The cat wins.",
     SHAPE, ("", PRODUCT), "Rows are tokens.", ("", 'print("not covered")'), "Nor is this.",
