@@ -24,7 +24,7 @@ AROUND = (
     "This is what comes along the direct connections alone. The way through the hidden layer is "
     "still there."
 )
-NO_TANGENT = "The way through the hidden layer passes the tangent, whose slope is 1 − h²."
+NO_TANGENT = "The way through the hidden layer passes tanh, whose slope is 1 − h²."
 
 
 @exercise("return how many numbers the network learns.")
@@ -156,11 +156,11 @@ def _error_times_tail(found: Tensor, right: Tensor) -> str:
 def _judge_new_word(p: Tensor, ids: list[int], verbs: tuple[str, ...], seen: str) -> None:
     of_kind = p[ids].sum().item()
     if of_kind < 0.8:
-        got = f"After *{seen}*, the verbs {', '.join(verbs)} get {of_kind:.2f} together."
+        got = f"After “{seen}”, the verbs {', '.join(verbs)} get {of_kind:.2f} together."
         raise Wrong(f"{got} The new noun is of their kind: they should get at least 0.8.")
     for verb, id_ in zip(verbs, ids, strict=True):
         if p[id_] < 0.1:
-            got = f"After *{seen}*, *{verb}* gets only {p[id_].item():.3f}."
+            got = f"After “{seen}”, “{verb}” gets only {p[id_].item():.3f}."
             why = "Your vector fits the one verb that was seen too well: such nouns do all three."
             raise Wrong(f"{got} {why}")
 
