@@ -167,9 +167,21 @@ def _outputs(source: nbformat.NotebookNode, executed: Path) -> nbformat.Notebook
     run = nbformat.read(executed, as_version=4)
     for cell, ran in zip(notebook.cells, run.cells, strict=True):
         if cell.cell_type == "code":
-            cell.outputs = copy.deepcopy(ran.outputs)
+            cell.outputs = joined(ran.outputs)
             cell.execution_count = ran.execution_count
     return notebook
+
+
+def joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """What a cell printed without a break as one output; a slow cell sends it in pieces."""
+    found = []
+    for output in copy.deepcopy(outputs):
+        last = found[-1] if found else None
+        if last and output.output_type == last.output_type == "stream" and output.name == last.name:
+            last.text += output.text
+        else:
+            found.append(output)
+    return found
 
 
 def cache_folder() -> Path:

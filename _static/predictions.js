@@ -30,10 +30,14 @@
   const NAMED = { pi: Math.PI, "π": Math.PI, e: Math.E };
   const FUNCTIONS = { ln: Math.log, log: Math.log, sqrt: Math.sqrt, "√": Math.sqrt };
   const SCALES = { thousand: 1e3, million: 1e6, billion: 1e9 };
+  const WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split(" ");
+  const FEW = 20; // up to here one counts, and does not ask for factors
 
-  // "0.5", "0,5", "1,000", "10 000", "−3", "3x", "1/3", "2^10", "40 %", "1/pi", "ln 30", "2.1 million":
-  // a number, or NaN.
+  // "0.5", "0,5", "1,000", "10 000", "−3", "3x", "1/3", "2^10", "40 %", "1/pi", "ln 30", "2.1 million",
+  // "two", "2 phrases": a number, or NaN.
   function numberOf(text) {
+    const word = WORDS.indexOf(text.trim().toLowerCase());
+    if (word >= 0) return word;
     const scaled = /^(.*\d)\s*(thousand|million|billion)$/i.exec(text.trim());
     if (scaled) return numberOf(scaled[1]) * SCALES[scaled[2].toLowerCase()];
     const applied = /^(ln|log|sqrt|√)\s*\(?([^()]+)\)?$/i.exec(text.trim());
@@ -52,26 +56,36 @@
     }
     plain = plain.replace(/(\d)[\s\u202f\u00a0](?=\d{3}\b)/g, "$1");
     plain = /^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$/.test(plain) ? plain.replaceAll(",", "") : plain.replace(",", ".");
-    return DIGITS.test(plain) ? Number(plain) / (isPercent ? 100 : 1) : NaN;
+    if (DIGITS.test(plain)) return Number(plain) / (isPercent ? 100 : 1);
+    const counted = /^(.*\S)\s+\p{L}+$/u.exec(plain);
+    return counted ? numberOf(counted[1]) : NaN;
   }
 
   function shown(number) {
-    const short = Number.isInteger(number) && Math.abs(number) < 1e15 ? number : Number(number.toPrecision(4));
-    return String(short).replace("-", "−");
+    const isWhole = Number.isInteger(number) && Math.abs(number) < 1e15;
+    const short = isWhole ? number : Number(number.toPrecision(4));
+    const isLong = isWhole && Math.abs(number) >= 1e4;
+    return (isLong ? short.toLocaleString("en-US") : String(short)).replace("-", "−");
   }
 
-  function sayNumber(guess, answer) {
+  function sayNumber(guess, answer, { isPercent = false, isCount = true } = {}) {
+    if (isPercent) {
+      const points = shown(Number(Math.abs(guess - answer).toPrecision(2)));
+      return `${points} ${points === "1" ? "point" : "points"} too ${guess > answer ? "high" : "low"}`;
+    }
     const [most, least] = [Math.abs(guess), Math.abs(answer)].sort((a, b) => b - a);
-    if (guess * answer < 0) return `the other sign${most > 1.01 * least ? `, and ${sayNumber(most, least)}` : ""}`;
+    if (guess * answer < 0) return `the other sign${most > 1.01 * least ? `, and ${sayNumber(most, least, { isCount: false })}` : ""}`;
     const distance = Math.abs(guess - answer);
     if (least === 0) return `off by ${shown(distance)}`;
+    const way = Math.abs(guess) > Math.abs(answer) ? "too large" : "too small";
+    const areWhole = Number.isInteger(guess) && Number.isInteger(answer);
+    if (isCount && areWhole && most <= FEW) return `${shown(distance)} ${way}`;
     const factor = most / least;
     if (factor >= 1.5) {
       const short = Number(factor.toPrecision(2));
       return `off by a factor of ${Math.abs(short / factor - 1) < 1e-6 ? "" : "about "}${shown(short)}`;
     }
-    const way = Math.abs(guess) > Math.abs(answer) ? "too large" : "too small";
-    if (Number.isInteger(guess) && Number.isInteger(answer)) return `${shown(distance)} ${way}`;
+    if (areWhole) return `${shown(distance)} ${way}`;
     return `${shown(Number(((100 * distance) / Math.abs(answer)).toPrecision(2)))} % ${way}`;
   }
 
@@ -110,16 +124,20 @@
   const tell = (guess, answer, off) => `You said ${guess}; it is ${answer}: ${off}.`;
   const KINDS = {
     number: {
-      // Whoever is asked for per cent may write "57 %" as well as "57".
-      read: (text, answer) => {
+      // Whoever is asked for per cent may write "57", "57 %", "0.57" or "4/7".
+      read: (text, { answer, isPercent }) => {
         const value = numberOf(text);
         if (Number.isNaN(value)) return null;
         const isFar = (number) => Math.abs(Math.log(Math.abs(number / answer)));
-        return /%\s*$/.test(text) && answer && isFar(100 * value) < isFar(value) ? 100 * value : value;
+        const mayBeShare = /%\s*$/.test(text) || (isPercent && Math.abs(value) <= 1);
+        return mayBeShare && answer && isFar(100 * value) < isFar(value) ? 100 * value : value;
       },
       ask: "Please write a number, such as 12, 0.5, 1/3 or 40 %.",
       isRight: (guess, { answer, within }) => Math.abs(guess - answer) <= within * (1 + 1e-9),
-      isKnown: (guess, wrong) => Math.abs(guess - wrong) <= 0.01 * Math.abs(wrong),
+      isKnown: (guess, wrong, answer) => {
+        const distance = Math.abs(guess - wrong);
+        return distance <= 0.01 * Math.abs(wrong) && distance < Math.abs(guess - answer);
+      },
       say: sayNumber,
       show: shown,
       tell,
@@ -192,7 +210,7 @@
     }
 
     commit(written) {
-      const value = this.kind.read ? this.kind.read(written, this.data.answer) : written;
+      const value = this.kind.read ? this.kind.read(written, this.data) : written;
       this.input?.toggleAttribute("aria-invalid", value === null);
       if (value === null) {
         this.say(this.kind.ask);
@@ -213,15 +231,16 @@
     verdict(written) {
       const answer = this.shown(this.data.answer);
       if (written === null) return `The answer: ${answer}.`;
-      const guess = this.kind.read ? this.kind.read(written, this.data.answer) : written;
+      const guess = this.kind.read ? this.kind.read(written, this.data) : written;
       const isRight = this.kind.isRight ?? ((a, { answer: b }) => same(a, b));
       if (isRight(guess, this.data)) {
-        const exactly = same(guess, this.data.answer) ? answer : `${this.shown(guess)} is close enough to ${answer}`;
+        const isSame = this.shown(guess) === answer;
+        const exactly = isSame ? answer : `${this.shown(guess)} is close enough to ${answer}`;
         return `<strong>Right</strong>: ${exactly}.`;
       }
-      const isKnown = this.kind.isKnown ?? same;
-      const why = this.data.wrong.find(([wrong]) => isKnown(guess, wrong))?.[1];
-      const off = this.kind.say(guess, this.data.answer);
+      const isKnown = this.kind.isKnown ?? ((a, b) => same(a, b));
+      const why = this.data.wrong.find(([wrong]) => isKnown(guess, wrong, this.data.answer))?.[1];
+      const off = this.kind.say(guess, this.data.answer, this.data);
       return [this.kind.tell(this.shown(guess), answer, off), why].filter(Boolean).join(" ");
     }
 

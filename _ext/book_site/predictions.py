@@ -27,6 +27,7 @@ LOGGER = logging.getLogger(__name__)
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 MARKUP = str.maketrans("“”‘’", "\"\"''", "$`*")
+PERCENT = re.compile(r"per ?cent", re.IGNORECASE)
 HINTS = {
     "number": "A number, such as 12, 0.5, 1/3 or 40 %.",
     "choice": "",
@@ -191,6 +192,7 @@ class Predictions(SphinxTransform):
         words = hashlib.sha256(f"{data['kind']} {question.astext()}".encode()).hexdigest()
         question["page"], question["question"] = self.env.docname, words[:10]
         question["reveal"] = {key: data[key] for key in ("answer", "within", "wrong")}
+        question["reveal"]["isPercent"] = bool(PERCENT.search(question.astext()))
         self.hide_call(reveal.cell)
         self.cover(reveal.cell, question["name"])
         return ""

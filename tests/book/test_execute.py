@@ -334,3 +334,14 @@ def test_after_a_warning_nothing_passes_for_done(tmp_path):
     front.write_text(right)
     assert site.build() == (0, "all 3")
     assert site.build() == (0, "none")
+
+
+def test_what_a_cell_prints_without_a_break_is_one_output():
+    def output(text, name="stdout"):
+        return nbformat.v4.new_output("stream", name=name, text=text)
+
+    shown = nbformat.v4.new_output("display_data", data={"text/plain": "a table"})
+    outputs = [output("one\n"), output("two\n"), shown, output("three\n"), output("!", "stderr")]
+    joined = execute.joined(outputs)
+    assert [one.get("text", "shown") for one in joined] == ["one\ntwo\n", "shown", "three\n", "!"]
+    assert outputs[0].text == "one\n"

@@ -56,8 +56,12 @@ THIRD = 'reveal("share", 1 / 3)'
 BULK = """:::{prediction} bulk
 How many?
 :::"""
-MANY = """reveal("bulk", 1234, within=100)
+MANY = """reveal("bulk", 1234, within=100, wrong={1400: "That is for two.", 1335: "Nearer."})
 show(SoftLookup())"""
+PER_CENT = """:::{prediction} per-cent
+What percentage of all weights is that?
+:::"""
+PART = 'reveal("per-cent", 57, within=0.2, wrong={50: "A half would be both alike."})'
 NEXT = "## Next"
 DEEP = "{#deep}\nThe score grows ninefold, as [a link](#stretch-it) says."
 PRINTED = '# Checked: that it prints\nprint("checked")'
@@ -69,6 +73,7 @@ GUESSES = [
     SHAPE, ("", PRODUCT), "Rows are tokens.", ("", 'print("not covered")'), "Nor is this.",
     SHARE, ("", THIRD), "A third.",
     BULK, ("", MANY), "Many.",
+    PER_CENT, ("", PART), "Most.",
 ]  # fmt: skip
 
 
@@ -185,7 +190,7 @@ def open_ones(page: Page) -> set[str]:
     return opened
 
 
-ALL = {"stretch", "cosine", "order", "shape", "share", "bulk"}
+ALL = {"stretch", "cosine", "order", "shape", "share", "bulk", "per-cent"}
 
 
 def test_what_follows_a_prediction_is_covered_up_to_code_prediction_or_heading(page):
@@ -222,26 +227,43 @@ NUMBERS = {
     "sqrt(81)": "Right: 9.",
     "0.009 thousand": "Right: 9.",
     "18/2": "Right: 9.",
-    "3": "You said 3; it is 9: off by a factor of 3. Both vectors are stretched: it counts twice.",
+    "3": "You said 3; it is 9: 6 too small. Both vectors are stretched: it counts twice.",
     "27": "You said 27; it is 9: off by a factor of 3.",
     "10": "You said 10; it is 9: 1 too large.",
     "8,5": "You said 8.5; it is 9: 5.6 % too small.",
     "−9": "You said −9; it is 9: the other sign.",
     "-3": "You said −3; it is 9: the other sign, and off by a factor of 3.",
     "0": "You said 0; it is 9: off by 9.",
+    "two": "You said 2; it is 9: 7 too small.",
+    "nine": "Right: 9.",
+    "9 times": "Right: 9.",
+    "9 of them": "Right: 9.",
+    "times": "Please write a number, such as 12, 0.5, 1/3 or 40 %.",
     "1,000": "You said 1000; it is 9: off by a factor of about 110.",
     "1e3": "You said 1000; it is 9: off by a factor of about 110.",
-    "10 000": "You said 10000; it is 9: off by a factor of about 1100.",
+    "10 000": "You said 10,000; it is 9: off by a factor of about 1100.",
+}
+PER_CENTS = {
+    "57": "Right: 57.",
+    "57 %": "Right: 57.",
+    "0.57": "Right: 57.",
+    "4/7": "Right: 57.14 is close enough to 57.",
+    "2/3": "You said 66.67; it is 57: 9.7 points too high.",
+    "50": "You said 50; it is 57: 7 points too low. A half would be both alike.",
+    "56": "You said 56; it is 57: 1 point too low.",
 }
 SHARES = {
-    "1/3": "Right: 0.3333 is close enough to 0.3333.",
+    "1/3": "Right: 0.3333.",
     "0,33": "Right: 0.33 is close enough to 0.3333.",
     "33 %": "Right: 0.33 is close enough to 0.3333.",
     ".3": "You said 0.3; it is 0.3333: 10 % too small.",
     "33": "You said 33; it is 0.3333: off by a factor of about 99.",
 }
-BULKS = {"1,300": "Right: 1300 is close enough to 1234.", "1335": "You said 1335; it is 1234: 101 "
-         "too large."}  # fmt: skip
+BULKS = {
+    "1,300": "Right: 1300 is close enough to 1234.",
+    "1399": "You said 1399; it is 1234: 165 too large. That is for two.",
+    "1,335": "You said 1335; it is 1234: 101 too large. Nearer.",
+}
 SHAPES = {
     "7, 4": "Right: (7, 4).",
     "7×4": "Right: (7, 4).",
@@ -260,8 +282,16 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize(("name", "expected"), {"stretch": NUMBERS, "share": SHARES,
-                         "bulk": BULKS, "shape": SHAPES}.items())  # fmt: skip
+WRITTEN = {
+    "stretch": NUMBERS,
+    "share": SHARES,
+    "bulk": BULKS,
+    "per-cent": PER_CENTS,
+    "shape": SHAPES,
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), WRITTEN.items())
 def test_a_guess_is_read_and_it_says_how_far_off_it_was_and_why(page, name, expected):
     said, opened = {}, {}
     for text in expected:

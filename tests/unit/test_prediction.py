@@ -102,6 +102,7 @@ def test_a_wrong_guess_is_of_the_answers_kind(shown, answer, wrong, named):
         ({"answer": "a", "wrong": {"a": "No."}}, "a wrong guess must not be right"),
         ({"wrong": {3: " "}}, "a wrong guess needs words that say why; got wrong=3, why=' '"),
         ({"wrong": {3: None}}, "a wrong guess needs words that say why"),
+        ({"wrong": {3: "It is *twice* $k$."}}, "plain text with `code`: no asterisks, no dollars"),
     ],
 )
 def test_what_does_not_fit_is_refused(shown, arguments, message):

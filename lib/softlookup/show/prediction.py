@@ -20,6 +20,7 @@ from softlookup.show.table import format_number
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _CODE = re.compile(r"`([^`]+)`")
+_MARKUP = re.compile(r"[*$]")
 _SIGNIFICANT = 4
 _CLOSE = 0.01  # a number that is not whole is met by a guess at most one per cent away
 
@@ -52,8 +53,8 @@ def reveal(
         TypeError: The answer, or a wrong guess, is of none of these kinds.
         ValueError: The name is not of that form; a number is infinite or NaN; an order has fewer
             than two items, or one twice; a length is negative; a wrong guess is of another kind
-            than the answer, is right or comes without words; ``within`` is negative, or is given
-            for what is no number.
+            than the answer, is right, comes without words or with markup; ``within`` is negative,
+            or is given for what is no number.
     """
     require(
         isinstance(name, str) and _NAME.fullmatch(name) is not None,
@@ -134,6 +135,9 @@ def _whys(
         require(not is_right, "a wrong guess must not be right", wrong=guess)
         has_words = isinstance(why, str) and bool(why.strip())
         require(has_words, "a wrong guess needs words that say why", wrong=guess, why=why)
+        is_plain = not _MARKUP.search(_CODE.sub("", why))
+        rule = "the words on a wrong guess are plain text with `code`: no asterisks, no dollars"
+        require(is_plain, rule, why=why)
         found.append((value, why))
     return found
 
