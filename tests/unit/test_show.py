@@ -33,7 +33,7 @@ from softlookup.show import source as sources
 from softlookup.show import table as tables
 from softlookup.show.draw import ink_on
 from softlookup.show.source import source_of
-from softlookup.show.style import BLUE, COLOURS, CSS_COLOURS, INK, TEXT
+from softlookup.show.style import BLUE, COLOURS, CSS_COLOURS, INK, SIGNED, STRONG, TEXT
 from softlookup.show.svg import FigureCanvas, load_fonts
 
 FONTS = Path(figures.__file__).parent / "fonts"
@@ -400,14 +400,42 @@ def test_panels_that_share_an_axis_all_have_row_0_on_top():
     plt.close("all")
 
 
-def test_ink_on_any_colour_of_the_maps_has_a_contrast_of_4_5():
+def contrast(one, other):
+    """How many times the light of one colour is that of the other, as WCAG counts."""
+
     def luminance(colour):
         parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
         r, g, b = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
         return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
-    for name in ("cividis", "RdBu_r"):
-        for shade in matplotlib.colormaps[name](np.linspace(0, 1, 101)):
-            colour = matplotlib.colors.to_hex(shade)
-            low, high = sorted([luminance(colour), luminance(ink_on(colour))])
-            assert (high + 0.05) / (low + 0.05) >= 4.5
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_ink_on_any_share_has_a_contrast_of_4_5():
+    for shade in matplotlib.colormaps["cividis"](np.linspace(0, 1, 101)):
+        colour = matplotlib.colors.to_hex(shade)
+        assert contrast(colour, ink_on(colour)) >= 4.5
+
+
+@pytest.mark.parametrize(("page", "strong"), [("#fdfcf9", "#000000"), ("#15171a", "#ffffff")])
+def test_numbers_on_signed_colours_have_a_contrast_of_4_5_in_light_and_in_dark(page, strong):
+    values = torch.linspace(-1, 1, 201)[None]
+    ax = plt.subplots()[1]
+    heatmap(ax, values, rows=["a"], columns=[""] * 201, scale="signed", digits=1)
+    shades = SIGNED((values[0].numpy() + 1) / 2)
+    below = np.array(matplotlib.colors.to_rgb(page))
+    for text, (*colour, alpha) in zip(ax.texts, shades, strict=True):
+        shown = matplotlib.colors.to_hex(alpha * np.array(colour) + (1 - alpha) * below)
+        ink = strong if text.get_color() == STRONG else text.get_color()
+        assert contrast(shown, ink) >= 4.5
+    plt.close("all")
+
+
+def test_a_signed_heatmap_lets_the_page_through_where_it_is_zero():
+    ax = plt.subplots()[1]
+    heatmap(ax, torch.tensor([[0.0, 1.0]]), rows=["a"], columns=["x", "y"], scale="signed")
+    page = figures.svg_of(ax.figure, "Zero is clear")
+    cells = re.findall(r'style="(fill: [^;]*); stroke: var\(--sl-line', page)
+    assert cells == ["fill: none", f"fill: {matplotlib.colors.to_hex(SIGNED(1.0))}"]
+    plt.close("all")

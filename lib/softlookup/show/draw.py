@@ -6,10 +6,11 @@ import matplotlib
 import numpy as np
 import torch
 from matplotlib.axes import Axes
+from matplotlib.colors import Colormap
 from torch import Tensor
 
 from softlookup.checks import require, require_choice
-from softlookup.show.style import BLUE, GREY, INK, LINE, SIGNED, WEIGHTS
+from softlookup.show.style import BLUE, GREY, INK, LINE, PAPER, SIGNED, STRONG, WEIGHTS
 from softlookup.show.table import format_number
 
 
@@ -121,22 +122,31 @@ def ink_on(colour: str | Sequence[float]) -> str:
     return "#000000" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "#ffffff"
 
 
-def _colours(values: Tensor, scale: str) -> tuple[float, float, str]:
+def _colours(values: Tensor, scale: str) -> tuple[float, float, Colormap]:
     finite = values[values.isfinite()].abs()
     largest = float(finite.max()) if finite.numel() and finite.max() > 0 else 1.0
     if scale == "signed":
         return -largest, largest, SIGNED
-    return (0.0, 1.0, WEIGHTS) if scale == "weights" else (0.0, largest, WEIGHTS)
+    shades = matplotlib.colormaps[WEIGHTS]
+    return (0.0, 1.0, shades) if scale == "weights" else (0.0, largest, shades)
+
+
+def _ink_over(shade: tuple[float, float, float, float]) -> str:
+    """What is easy to read on a shade, through which the page shows, in light and in dark."""
+    *colour, alpha = shade
+    if alpha == 1:
+        return ink_on(colour)
+    on_paper = alpha * np.array(colour) + (1 - alpha) * np.array(matplotlib.colors.to_rgb(PAPER))
+    return STRONG if ink_on(on_paper) == "#000000" else "#ffffff"
 
 
 def _write_numbers(
-    ax: Axes, values: Tensor, low: float, high: float, colours: str, digits: int
+    ax: Axes, values: Tensor, low: float, high: float, shade: Colormap, digits: int
 ) -> None:
-    shade = matplotlib.colormaps[colours]
     digits = 0 if bool((values == values.round()).all()) else digits
     for i, row in enumerate(values.tolist()):
         for j, value in enumerate(row):
             position = np.clip((value - low) / (high - low), 0, 1) if np.isfinite(value) else 0
-            colour = ink_on(shade(position)) if np.isfinite(value) else INK  # the cell is empty
+            colour = _ink_over(shade(position)) if np.isfinite(value) else INK  # the cell is empty
             text = f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−").replace("inf", "∞")
             ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=colour, fontsize=9)

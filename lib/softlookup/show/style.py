@@ -6,7 +6,10 @@ Okabe and Ito, which readers with any colour vision can tell apart; the figures 
 add markers or line styles all the same.
 """
 
+from matplotlib.colors import LinearSegmentedColormap
+
 INK = "#1b1b1c"  # text, axes: the colour of the page's text
+STRONG = "#000001"  # the strongest ink: black on a light page, white on a dark one
 PAPER = "#fdfdfc"  # the page itself
 LINE = "#c9c9c6"  # hairlines, grids
 GREY = "#6f6f6c"  # what stands back
@@ -23,11 +26,17 @@ COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, SKY)
 WEIGHTS = "cividis"
 """The colour map of attention weights and other shares, always from 0 to 1."""
 
-SIGNED = "RdBu_r"
-"""The colour map of signed values, always centred on 0."""
+_BELOW, _ABOVE = (0.13, 0.4, 0.67), (0.7, 0.09, 0.17)
+SIGNED = LinearSegmentedColormap.from_list(
+    "signed",
+    [(0, (*_BELOW, 1)), (0.5, (*_BELOW, 0)), (0.5, (*_ABOVE, 0)), (1, (*_ABOVE, 1))],
+    N=511,
+)
+"""The colours of signed values, always centred on 0, which is clear: the page shows through."""
 
 CSS_COLOURS = {
     INK: "currentColor",
+    STRONG: "var(--sl-strong, #000)",
     PAPER: "var(--sl-paper, #fdfdfc)",
     LINE: "var(--sl-line, #c9c9c6)",
     GREY: "var(--sl-grey, #6f6f6c)",
