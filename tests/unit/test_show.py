@@ -436,6 +436,6 @@ def test_a_signed_heatmap_lets_the_page_through_where_it_is_zero():
     ax = plt.subplots()[1]
     heatmap(ax, torch.tensor([[0.0, 1.0]]), rows=["a"], columns=["x", "y"], scale="signed")
     page = figures.svg_of(ax.figure, "Zero is clear")
-    cells = re.findall(r'style="(fill: [^;]*); stroke: var\(--sl-line', page)
+    cells = re.findall(r'style="(fill: [^;"]*); stroke: var\(--sl-line', page)
     assert cells == ["fill: none", f"fill: {matplotlib.colors.to_hex(SIGNED(1.0))}"]
     plt.close("all")
