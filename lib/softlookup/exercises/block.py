@@ -20,13 +20,32 @@ from softlookup.exercises.compare import (
     scalar,
 )
 from softlookup.exercises.verdict import Answer, Wrong, exercise
-from softlookup.layers import FeedForward
+from softlookup.layers import FeedForward, layer_norm
 from softlookup.masks import causal_mask
 
 _SWITCHES = ("skip", "feed-forward", "norm")
 _BLOCKS = 6
+_ZERO = {"feed-forward": True, "attention": True, "causal attention": False}
 _DIGITS = 3
 _ENTRIES = 4
+_ORDER = ("x", "norm 1", "attention", "sum 1", "norm 2", "feed-forward", "sum 2")
+_ARROWS = {
+    ("x", "norm 1"): "attention reads a normalised copy of x.",
+    ("norm 1", "attention"): "attention reads what the first norm gives.",
+    ("attention", "sum 1"): "what attention writes is added.",
+    ("x", "sum 1"): "x itself goes past attention, to the first sum.",
+    ("sum 1", "norm 2"): "the feed-forward layer reads a normalised copy of the first sum.",
+    ("norm 2", "feed-forward"): "the feed-forward layer reads what the second norm gives.",
+    ("feed-forward", "sum 2"): "what the feed-forward layer writes is added.",
+    ("sum 1", "sum 2"): "the first sum goes past the feed-forward layer, to the second.",
+}
+_SHAPES = {
+    "x": ((16, 64), "one row per token, d_model numbers each."),
+    "weights of a head": ((16, 16), "each token gives a weight to each token."),
+    "write of attention": ((16, 64), "it is added to x."),
+    "activations": ((16, 256), "each token has an activation for each entry of the memory."),
+    "sum 2": ((16, 64), "what leaves the block can enter the next."),
+}
 
 
 @exercise("return the normalised tokens, one per column.")
@@ -63,40 +82,49 @@ def check_layer_norm(answer: Answer) -> str:
     return "Number for number what PyTorch gives for rows; (1, 2, 3, 4) becomes ∓1.3416, ∓0.4472."
 
 
-@exercise("name the switch.", "measure the residual with each switch alone.")
-def check_switch(switch: Answer, evidence: Answer) -> str:
-    """Check which single part keeps the tokens of six random blocks apart, and the numbers for it.
+@exercise("name the part.", "measure the residuals beside a skip.")
+def check_switch(part: Answer, evidence: Answer) -> str:
+    """Check which part helps the skip to keep the tokens of six random blocks apart.
 
     Args:
-        switch: The learner's word: "skip", "feed-forward" or "norm".
-        evidence: The residual with each of them alone, by name, from ``residual_with``.
+        part: The learner's word: "feed-forward" or "norm".
+        evidence: The residual with the skip alone and with the skip and each of the two, under the
+            names "skip", "feed-forward" and "norm", from ``residual_with``.
 
     Chapter: block#exercises
     """
-    if switch.value not in _SWITCHES:
-        names = ", ".join(map(repr, _SWITCHES))
-        raise Wrong(f"The switch is one of {names}; yours is {switch.value!r}.")
+    if part.value not in _SWITCHES[1:]:
+        names = " or ".join(map(repr, _SWITCHES[1:]))
+        raise Wrong(f"The part is {names}; yours is {part.value!r}.")
     if not isinstance(evidence.value, Mapping) or set(evidence.value) != set(_SWITCHES):
         raise Wrong(f"The evidence is a dict with the keys {', '.join(map(repr, _SWITCHES))}.")
-    measured = {name: residual_with(name) for name in _SWITCHES}
-    for name, right in measured.items():
-        found = scalar(evidence.value[name], f"The residual with {name!r}")
+    for name in _SWITCHES:
+        parts = tuple(dict.fromkeys(("skip", name)))
+        call = f"residual_with({', '.join(map(repr, parts))})"
+        found, right = (
+            scalar(evidence.value[name], f"The residual of {name!r}"),
+            residual_with(*parts),
+        )
         if abs(found - right) > 0.01 * right + 1e-12:
-            said = f"With {name!r} alone the residual is {right:.2g}; you have {found:.2g}."
-            raise Wrong(f"{said} Call residual_with({name!r}).")
-    if switch.value != "skip":
-        alone = f"With {switch.value!r} alone your own evidence is"
-        raise Wrong(f"{alone} {evidence.value[switch.value]:.1g}: all one.")
-    return f"With the skip alone {measured['skip']:.2f} is left; with either other, nothing."
+            alone = residual_with(name)
+            without = (
+                " That is without a skip." if abs(found - alone) < 0.01 * alone + 1e-12 else ""
+            )
+            raise Wrong(f"For {name!r} you have {found:.2g}.{without} Call {call}.")
+    if part.value != "norm":
+        less = f"{evidence.value['feed-forward']:.2f}, less than {evidence.value['skip']:.2f}"
+        raise Wrong(f"With the feed-forward layer your own evidence is {less} with the skip alone.")
+    return "The norm helps the skip; the feed-forward layer, here without a norm, works against it."
 
 
-@exercise("return the largest difference.")
-def check_order(answer: Answer) -> str:
+@exercise("return the largest difference.", "say for which layers it is zero.")
+def check_order(answer: Answer, zero: Answer) -> str:
     """Check a measure of how far a layer is from commuting with a new order of the tokens.
 
     Args:
         answer: The learner's function of (layer, x, order), with one token per row of x. It returns
             the largest difference between the two ways, in absolute value.
+        zero: For "feed-forward", "attention" and "causal attention", whether it is zero.
 
     Chapter: block#exercises
     """
@@ -126,7 +154,12 @@ def check_order(answer: Answer) -> str:
             right = right if right > 1e-9 else 0.0
             said = f"For {name} the largest difference is {right:.2g}; you say {found:.2g}"
             raise Wrong(f"{said}: {hint}" if hint else f"{said}.")
-    return "Zero for the feed-forward layer, for any order; not for layers that look at places."
+    if not isinstance(zero.value, Mapping) or set(zero.value) != set(_ZERO):
+        raise Wrong(f"The second answer is a dict with the keys {', '.join(map(repr, _ZERO))}.")
+    for name, right in _ZERO.items():
+        if bool(zero.started(zero.value[name])) != right:
+            raise Wrong(f"For {name!r} that is not so: measure it with your own function.")
+    return "Zero where all places are treated alike; a causal mask tells places apart."
 
 
 @exercise("return W and b of the one layer.")
@@ -180,6 +213,74 @@ def check_block(answer: Answer) -> str:
             mistakes, case = _block_mistakes(x, parts), f"With norm_first={norm_first}: "
             compare(answer(x, parts), right, "The result", mistakes, aside, case=case)
     return "Both orders, number for number what PyTorch's block gives."
+
+
+@exercise("write the arrows.", "give the shapes.")
+def check_drawing(arrows: Answer, shapes: Answer) -> str:
+    """Check the arrows of a pre-norm block, and the shapes inside it.
+
+    Args:
+        arrows: The learner's arrows, pairs of names.
+        shapes: The learner's shape of each thing in ``_SHAPES``, a dict of tuples.
+
+    Chapter: block#exercises
+    """
+    try:
+        found = {(str(a).strip(), str(b).strip()) for a, b in arrows.value}
+    except (TypeError, ValueError):
+        raise Wrong('The arrows are pairs of names, such as ("x", "norm 1").') from None
+    strange = {name for pair in found for name in pair} - set(_ORDER)
+    if strange:
+        raise Wrong(f"The boxes are {', '.join(_ORDER)}; you have also {min(strange)!r}.")
+    for arrow, advice in _ARROWS.items():
+        if arrow not in found:
+            raise Wrong(f"An arrow is missing: {advice}")
+    extra = found - set(_ARROWS)
+    if extra:
+        raise Wrong("One arrow too many: {} -> {}.".format(*min(extra)))
+    if not isinstance(shapes.value, Mapping) or set(shapes.value) != set(_SHAPES):
+        raise Wrong(f"The shapes are a dict with the keys {', '.join(map(repr, _SHAPES))}.")
+    for name, (right, advice) in _SHAPES.items():
+        given = shapes.started(shapes.value[name])
+        if not isinstance(given, tuple | list) or tuple(given) != right:
+            raise Wrong(f"The shape of {name!r} is not {given!r}: {advice}")
+    return "Eight arrows: what enters either sum has the shape of what entered the block."
+
+
+@exercise("return what leaves the stack.", 'say "no norm", "pre-norm" or "post-norm".')
+def check_wrong_place(stack: Answer, like: Answer) -> str:
+    """Check a stack in which the sum, too, takes the normalised copy, and what it is most like.
+
+    Args:
+        stack: The learner's function of (x, layers), which returns what leaves the last layer.
+        like: Which right stack leaves about as much of the tokens' differences after 24 blocks.
+
+    Chapter: block#exercises
+    """
+    x, layers = draw(5, 6, seed=19), [torch.sin, lambda rows: rows.flip(0), torch.tanh]
+    right = pre = post = x
+    for layer in layers:
+        u = layer_norm(right)
+        right = u + layer(u)
+        pre, post = pre + layer(layer_norm(pre)), layer_norm(post + layer(post))
+    once = layer_norm(x)
+    for layer in layers:
+        once = once + layer(once)
+    mistakes = [
+        (pre, "that is pre-norm as it should be. Here the sum takes the normalised copy, too."),
+        (post, "that is post-norm. Here the norm comes before the layer, but on both ways."),
+        (once, "each layer has a norm of its own."),
+        (layer_norm(right), "there is no norm after the last layer."),
+    ]
+    aside = "Not yet. For each layer: u is the normalised x, and x becomes u + layer(u)."
+    compare(stack(x, layers), right, "The result", mistakes, aside)
+    choices = "no norm", "pre-norm", "post-norm"
+    if like.value not in choices:
+        raise Wrong(f"The second answer is one of {', '.join(map(repr, choices))}.")
+    if like.value != "post-norm":
+        said = "Run your stack on the 48 layers and measure rank_residual."
+        raise Wrong(f"It is not {like.value!r} that comes nearest. {said}")
+    return "One letter of a program, and the stream is cut back to size at each layer again."
 
 
 @exercise("return the new W and b.")

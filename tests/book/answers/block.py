@@ -7,12 +7,14 @@ from torch import nn
 from softlookup.exercises.block import (
     check_addition,
     check_block,
+    check_drawing,
     check_fold,
     check_layer_norm,
     check_norm_gradient,
     check_one_layer,
     check_order,
     check_switch,
+    check_wrong_place,
     residual_with,
 )
 from softlookup.layers import layer_norm
@@ -91,31 +93,32 @@ WRONG[check_layer_norm] = [
 
 
 def evidence(**changes):
-    found = {name: residual_with(name) for name in ("skip", "feed-forward", "norm")}
+    beside = {"skip": (), "feed-forward": ("feed-forward",), "norm": ("norm",)}
+    found = {name: residual_with("skip", *others) for name, others in beside.items()}
     return found | {name.replace("_", "-"): value for name, value in changes.items()}
 
 
 ROUNDED = {name: float(f"{value:.3g}") for name, value in evidence().items()}
-RIGHT[check_switch] = [("skip", evidence()), ("skip", ROUNDED)]
+RIGHT[check_switch] = [("norm", evidence()), ("norm", ROUNDED)]
 WRONG[check_switch] = [
-    (switch, None if changes is None else evidence(**changes), advice)
-    for switch, changes, advice in [
-        (..., {}, "Nothing to check so far: name the switch"),
-        ("skip", None, "Nothing to check so far: measure the residual"),
-        ("softmax", {}, "The switch is one of 'skip', 'feed-forward', 'norm'; yours is 'softmax'"),
-        ("feed-forward", {}, "With 'feed-forward' alone your own evidence is"),
-        ("norm", {}, "With 'norm' alone your own evidence is"),
-        ("skip", {"skip": 0.3}, "Call residual_with('skip')"),
-        ("skip", {"norm": 0.3}, "Call residual_with('norm')"),
-        ("skip", {"feed_forward": 0.1}, "Call residual_with('feed-forward')"),
-        ("skip", {"softmax": 0.1}, "a dict with the keys 'skip', 'feed-forward', 'norm'"),
-        ("skip", {"skip": "much"}, "should be numbers"),
+    (part, None if changes is None else evidence(**changes), advice)
+    for part, changes, advice in [
+        (..., {}, "Nothing to check so far: name the part"),
+        ("norm", None, "Nothing to check so far: measure the residuals"),
+        ("skip", {}, "The part is 'feed-forward' or 'norm'; yours is 'skip'"),
+        ("feed-forward", {}, "0.28, less than 0.48 with the skip alone"),
+        ("norm", {"skip": 0.3}, "For 'skip' you have 0.3. Call residual_with('skip')"),
+        ("norm", {"norm": residual_with("norm")}, "That is without a skip"),
+        ("norm", {"norm": 0.3}, "Call residual_with('skip', 'norm')"),
+        ("norm", {"feed_forward": 0.1}, "Call residual_with('skip', 'feed-forward')"),
+        ("norm", {"softmax": 0.1}, "a dict with the keys 'skip', 'feed-forward', 'norm'"),
+        ("norm", {"skip": "much"}, "should be numbers"),
     ]
 ]
 
 
 WRONG[check_switch] += [
-    ("skip", [0.6, 0, 0], "The evidence is a dict"),
+    ("norm", [0.6, 0, 0], "The evidence is a dict"),
 ]
 
 
@@ -131,22 +134,35 @@ def matrix_gap(layer, x, order):
     return float(torch.linalg.norm((layer(P @ x) - P @ layer(x)).detach().flatten(), ord=torch.inf))
 
 
+ZERO = {"feed-forward": True, "attention": True, "causal attention": False}
 RIGHT[check_order] = [
-    (book_gap,),
-    (matrix_gap,),
+    (book_gap, ZERO),
+    (matrix_gap, ZERO),
 ]
 
 
 WRONG[check_order] = [
-    (..., "Nothing to check so far"),
-    (lambda f, x, p: 0.0, "For attention with a causal mask the largest difference is"),
-    (lambda f, x, p: (f(x[p]) - f(x)).abs().max(), "put the second way in the new order, too"),
-    (lambda f, x, p: (f(x[p]) - f(x)[p.argsort()]).abs().max(), "that is the way back"),
-    (lambda f, x, p: (f(x[p]) - f(x)[p]).max(), "take absolute values first"),
-    (lambda f, x, p: (f(x[p]) - f(x)[p]).abs().mean(), "not the mean"),
-    (lambda f, x, p: (f(x[p]) - f(x)[p]).abs().sum(), "not the sum"),
-    (lambda f, x, p: f(x[p]) - f(x)[p], "should have shape ()"),
-    (lambda f, x, p: x.abs().max(), "For a feed-forward layer the largest difference is"),
+    (gap, ZERO, advice)
+    for gap, advice in [
+        (..., "Nothing to check so far"),
+        (lambda f, x, p: 0.0, "For attention with a causal mask the largest difference is"),
+        (lambda f, x, p: (f(x[p]) - f(x)).abs().max(), "put the second way in the new order, too"),
+        (lambda f, x, p: (f(x[p]) - f(x)[p.argsort()]).abs().max(), "that is the way back"),
+        (lambda f, x, p: (f(x[p]) - f(x)[p]).max(), "take absolute values first"),
+        (lambda f, x, p: (f(x[p]) - f(x)[p]).abs().mean(), "not the mean"),
+        (lambda f, x, p: (f(x[p]) - f(x)[p]).abs().sum(), "not the sum"),
+        (lambda f, x, p: f(x[p]) - f(x)[p], "should have shape ()"),
+        (lambda f, x, p: x.abs().max(), "For a feed-forward layer the largest difference is"),
+    ]
+]
+
+
+WRONG[check_order] += [
+    (book_gap, ..., "Nothing to check so far: say for which layers"),
+    (book_gap, True, "a dict with the keys 'feed-forward', 'attention', 'causal attention'"),
+    (book_gap, ZERO | {"attention": False}, "For 'attention' that is not so"),
+    (book_gap, ZERO | {"causal attention": True}, "For 'causal attention' that is not so"),
+    (book_gap, ZERO | {"attention": ...}, "Nothing to check so far: say for which layers"),
 ]
 
 
@@ -260,6 +276,94 @@ WRONG[check_block] += [
     (only(True, normed_query), "keys and values come from normalised rows, too"),
     (lambda x, p: book_block(x, p)[0], "should have shape (3, 7, 6)"),
     (lambda x, p: p(x), "TypeError"),
+]
+
+
+# The drawing
+
+
+ARROWS = [
+    ("x", "norm 1"),
+    ("norm 1", "attention"),
+    ("attention", "sum 1"),
+    ("x", "sum 1"),
+    ("sum 1", "norm 2"),
+    ("norm 2", "feed-forward"),
+    ("feed-forward", "sum 2"),
+    ("sum 1", "sum 2"),
+]
+SHAPES = {
+    "x": (16, 64),
+    "weights of a head": (16, 16),
+    "write of attention": (16, 64),
+    "activations": (16, 256),
+    "sum 2": (16, 64),
+}
+RIGHT[check_drawing] = [
+    (ARROWS, SHAPES),
+    ({(f" {a}", b) for a, b in ARROWS}, {name: list(shape) for name, shape in SHAPES.items()}),
+]
+
+
+WRONG[check_drawing] = [
+    (..., SHAPES, "Nothing to check so far: write the arrows"),
+    (ARROWS, ..., "Nothing to check so far: give the shapes"),
+    (7, SHAPES, "The arrows are pairs of names"),
+    (["x -> norm 1"], SHAPES, "The arrows are pairs of names"),
+    ([*ARROWS, ("sum 2", "out")], SHAPES, "you have also 'out'"),
+    (ARROWS[:3] + ARROWS[4:], SHAPES, "x itself goes past attention"),
+    (ARROWS[:-1], SHAPES, "the first sum goes past the feed-forward layer"),
+    ([*ARROWS, ("x", "sum 2")], SHAPES, "One arrow too many: x -> sum 2"),
+    (ARROWS, [(16, 64)], "The shapes are a dict with the keys"),
+    (ARROWS, SHAPES | {"activations": (16, 64)}, "an activation for each entry"),
+    (ARROWS, SHAPES | {"weights of a head": (16, 8)}, "each token gives a weight"),
+    (ARROWS, SHAPES | {"x": ...}, "Nothing to check so far: give the shapes"),
+]
+
+
+# The norm in the wrong place
+
+
+def wrong_place(x, layers):
+    for layer in layers:
+        u = layer_norm(x)
+        x = u + layer(u)
+    return x
+
+
+def pre_stack(x, layers):
+    for layer in layers:
+        x = x + layer(layer_norm(x))
+    return x
+
+
+def post_stack(x, layers):
+    for layer in layers:
+        x = layer_norm(x + layer(x))
+    return x
+
+
+def one_norm(x, layers):
+    x = layer_norm(x)
+    for layer in layers:
+        x = x + layer(x)
+    return x
+
+
+RIGHT[check_wrong_place] = [(wrong_place, "post-norm")]
+
+
+WRONG[check_wrong_place] = [
+    (..., "post-norm", "Nothing to check so far: return what leaves the stack"),
+    (wrong_place, ..., 'Nothing to check so far: say "no norm"'),
+    (pre_stack, "post-norm", "that is pre-norm as it should be"),
+    (post_stack, "post-norm", "that is post-norm. Here"),
+    (one_norm, "post-norm", "each layer has a norm of its own"),
+    (lambda x, f: layer_norm(wrong_place(x, f)), "post-norm", "no norm after the last layer"),
+    (lambda x, f: x, "post-norm", "x becomes u + layer(u)"),
+    (wrong_place, "pre-norm", "It is not 'pre-norm' that comes nearest"),
+    (wrong_place, "no norm", "It is not 'no norm' that comes nearest"),
+    (wrong_place, "both", "The second answer is one of"),
 ]
 
 

@@ -20,9 +20,11 @@ _ALT = (
     "feed-forward layers and norms before them it is still a cloud at the deepest block."
 )
 _CAPTION = (
-    "Tokens after each block, in the two directions in which they differ most; the centre is their "
-    "mean, the unit a token’s length. The ring is as wide as they are apart in all directions. "
-    "Words without room are left out."
+    "Left: the tokens after each block, in the two directions in which they differ most. The "
+    "centre is their mean, the unit a token’s length. The ring’s radius is the residual, which "
+    "counts the differences in all directions. Words without room are left out. Right: the "
+    "residual at each depth, blue for this choice of parts and grey for the other eleven; what is "
+    "below 10⁻¹⁷, zero too, stands at the bottom."
 )
 
 

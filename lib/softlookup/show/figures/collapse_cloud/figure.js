@@ -145,6 +145,7 @@ class Cloud {
     const corners = placeWords(
       dots,
       this.words.map((word) => 6 * [...word].length),
+      residual * this.unit,
     );
     this.tokens.forEach((token, i) => {
       token.style.transform = `translate(${dots[i].map((c) => `${c.toFixed(2)}px`).join(", ")})`;
@@ -166,21 +167,22 @@ class Cloud {
 
   /** The parts in words, the two numbers, and what they mean. */
   tell(residual, cosine) {
-    const norm = { pre: ["norm before"], post: ["norm after"], none: [] }[this.norm];
+    const norm = { pre: ["pre-norm"], post: ["post-norm"], none: [] }[this.norm];
     const parts = [
+      "attention",
       ...(this.skip ? ["skip"] : []),
       ...(this.feedForward ? ["feed-forward"] : []),
       ...norm,
     ];
-    const what = parts.length ? `attention with ${parts.join(", ")}` : "attention alone";
+    const what = parts.length > 1 ? parts.join(", ") : "attention alone";
     const size = residual < FLOOR ? "0" : format(residual, 3);
     const state = {
-      one: "All tokens are one.",
+      one: "All tokens are one, up to rounding.",
       "nearly one": "The tokens are nearly one.",
       alike: "The tokens have more in common than tells them apart.",
       apart: "The tokens are apart.",
     }[stateOf(residual)];
-    return `${counted(this.depth, "block")} of ${what}: residual ${size}, mean cosine ${format(cosine, 3)}. ${state}`;
+    return `${counted(this.depth, "block")}: ${what}. Residual ${size}, mean cosine ${format(cosine, 3)}. ${state}`;
   }
 }
 

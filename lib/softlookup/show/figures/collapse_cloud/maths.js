@@ -2,7 +2,7 @@
 
 const NORMS = ["none", "pre", "post"];
 export const FLOOR = 1e-17; // what is smaller, zero too, is drawn here
-const TOUCH = 15; // square pixels
+const TOUCH = 6; // square pixels
 
 /** The number of the run that has these parts: norm first, then feed-forward, then skip. */
 export function runOf({ norm, feedForward, skip }) {
@@ -27,15 +27,16 @@ export function reachOf(runs) {
 
 /** What a residual means, in words. Below the root of 1/2 the mean is longer than the rest. */
 export function stateOf(residual) {
-  if (residual < 1e-9) return "one";
+  if (residual < 1e-14) return "one"; // rounding errors
   if (residual < 0.05) return "nearly one";
   return residual < Math.SQRT1_2 ? "alike" : "apart";
 }
 
-/** A corner for each word beside its dot, so that words overlap as little as can be, one by one.
- *  Dots and widths are in pixels; the answer is where a word begins, or ends if to the left, and
- *  null where it would cover more than a touch of what is there already. */
-export function placeWords(dots, widths) {
+/** A corner for each word beside its dot, so that words overlap as little as can be, one by one,
+ *  and where there is a choice, off the ring around the origin. Dots, widths and the ring's radius
+ *  are in pixels; the answer is where a word begins, or ends if to the left, and null where it would
+ *  cover more than a touch of what is there already. */
+export function placeWords(dots, widths, ring = 0) {
   const placed = dots.map(([x, y]) => [x - 4, y - 4, x + 4, y + 4]);
   return dots.map(([x, y], i) => {
     const corners = [
@@ -48,12 +49,20 @@ export function placeWords(dots, widths) {
       const left = x + dx - (dx < 0 ? widths[i] : 0);
       return [left, y + dy - 9, left + widths[i], y + dy + 2];
     });
-    const costs = boxes.map((box) => placed.reduce((sum, other) => sum + overlap(box, other), 0));
+    const covers = boxes.map((box) => placed.reduce((sum, other) => sum + overlap(box, other), 0));
+    const costs = covers.map((cover, k) => cover + (isCrossed(boxes[k], ring) ? TOUCH : 0));
     const best = costs.indexOf(Math.min(...costs));
-    if (costs[best] > TOUCH) return null;
+    if (covers[best] > TOUCH) return null;
     placed.push(boxes[best]);
     return corners[best];
   });
+}
+
+/** Whether a circle around the origin passes through a box. */
+function isCrossed([left, top, right, bottom], radius) {
+  const near = Math.hypot(Math.max(left, 0, -right), Math.max(top, 0, -bottom));
+  const far = Math.hypot(Math.max(-left, right), Math.max(-top, bottom));
+  return near < radius && radius < far;
 }
 
 function overlap(a, b) {
