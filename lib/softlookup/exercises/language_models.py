@@ -1,4 +1,4 @@
-"""Checks of chapter 7: perplexity, two steps, edges, the mean length of a text, a gap in it."""
+"""Checks of chapter 7: perplexity, two steps, bits, edges, shares, the mean length, a gap."""
 
 import itertools
 import math
@@ -19,6 +19,13 @@ TWO_BASES = "Logarithm and exponential must have one base: log₂ goes with 2 to
 NO_WORD = "Some texts have no word at all: what is missing from the sum of start is length 0."
 ONLY_BEFORE = "This is what the words before the gap say. Those behind it speak, too."
 ONLY_BEHIND = "This is as if the text began at the gap: the words before it are missing."
+COUNTS_AGAIN = (
+    "These are the count ratios. But what a frequent word keeps makes it frequent already."
+)
+PLACES_ONLY = (
+    "These are the places: right if all give the same. Here one count gives more than another."
+)
+ALL_ALIKE = "You let all rows count alike. A word before makes as many predictions as it occurs."
 CORPORA = (
     [["a", "b"], ["a", "a", "b"], ["b"]],
     [["the", "dog", "barks"], ["the", "dog"], []],
@@ -102,6 +109,78 @@ def check_two_steps(my_two_steps: Answer) -> str:
         kept = "Your function changes the table that it was given."
         compare(my_two_steps(P, kept=kept), P @ P, "Your table", mistakes, otherwise)
     return "Each further place is one more product: after k places it is the k-th power."
+
+
+@exercise("return the bits per byte.")
+def check_bits(my_bits: Answer) -> str:
+    """Check a function of (perplexity, n_tokens, n_bytes): the bits per byte.
+
+    Args:
+        my_bits: The learner's function; the perplexity is that of a token.
+
+    Chapter: language_models#exercises
+    """
+    for given, n_tokens, n_bytes in ((8.0, 40, 120), (22.0, 1250, 5200), (2.2, 5000, 5200)):
+        loss = math.log(given)
+        expected = loss / math.log(2) * n_tokens / n_bytes
+        found = scalar(my_bits(given, n_tokens, n_bytes), "The bits")
+        if math.isclose(found, expected, rel_tol=1e-6):
+            continue
+        mistakes = [
+            (loss * n_tokens / n_bytes, "These are natural units. A bit has the base 2."),
+            (loss / math.log(2), "These are the bits of a token. How many tokens has a byte?"),
+            (
+                loss / math.log(2) * n_bytes / n_tokens,
+                "A byte is the smaller part: divide by n_bytes.",
+            ),
+            (loss / math.log(2) * n_tokens, "These are the bits of the whole text."),
+            (given * n_tokens / n_bytes, "First from the perplexity back to the loss per token."),
+        ]
+        aside = f"For a perplexity of {given:g}, {n_tokens} tokens and {n_bytes} bytes yours is"
+        raise Wrong(
+            advised(found, mistakes, f"{aside} {found:.6g}. Eight equal choices are 3 bits.")
+        )
+    return "B has by far the largest perplexity, and is the best of the three."
+
+
+@exercise("return the row q.")
+def check_shares(my_shares: Answer) -> str:
+    """Check a function of (C, taken): how what was taken from counts must be shared out.
+
+    Args:
+        my_shares: The learner's function; both arguments are tables of one shape.
+
+    Chapter: language_models#exercises
+    """
+    for seed, is_even in ((1, False), (2, False), (3, True)):
+        generator = torch.Generator().manual_seed(seed)
+        C = torch.randint(4, (4, 5), generator=generator).double()
+        C[0] = 1 + torch.arange(5)  # each next word was seen
+        C[:, 0] += 1  # and each word before has something after it
+        part = (
+            torch.full(C.shape, 0.6)
+            if is_even
+            else 0.1 + 0.8 * torch.rand(4, 5, generator=generator)
+        )
+        taken = part.double() * (C > 0)
+        expected = taken.sum(dim=0) / taken.sum()
+        rows = taken / C.sum(dim=1, keepdim=True)
+        kept = C - taken
+        mistakes = [
+            (C.sum(dim=0) / C.sum(), COUNTS_AGAIN),
+            ((C > 0).sum(dim=0) / (C > 0).sum(), PLACES_ONLY),
+            (
+                kept.sum(dim=0) / kept.sum(),
+                "This shares out by what was kept. Who gave, and how much?",
+            ),
+            (rows.sum(dim=0) / rows.sum(), ALL_ALIKE),
+            (taken.sum(dim=0), "Your row does not sum to one: divide by all that was taken."),
+        ]
+        shapes = {(4,): "One number for each next word, which is a column; yours are for the rows."}
+        otherwise = "With your row the model expects some word more often, or less, than it came."
+        answer = my_shares(C.clone(), taken.clone())
+        compare(answer, expected, "Your row", mistakes, otherwise, shapes=shapes)
+    return "Each word gets back what was taken from it; with one D for all these are its places."
 
 
 @exercise("return the mean number of words.")

@@ -6,10 +6,12 @@ import math
 import torch
 
 from softlookup.exercises.language_models import (
+    check_bits,
     check_edges,
     check_gap,
     check_mean_length,
     check_perplexity,
+    check_shares,
     check_two_steps,
 )
 from softlookup.language_models import NGramModel
@@ -58,6 +60,28 @@ WRONG[check_two_steps] = [
     (lambda P: (P @ P).T, "exchanged"),
     (lambda P: P, "two places on"),
     (lambda P: P.mul_(P), "changes the table"),
+]
+
+
+# Bits per byte
+
+
+def book_bits(perplexity, n_tokens, n_bytes):
+    return math.log2(perplexity) * n_tokens / n_bytes
+
+
+RIGHT[check_bits] = [
+    (book_bits,),
+    (lambda p, n, b: math.log2(p ** (n / b)),),
+]
+WRONG[check_bits] = [
+    (..., "Nothing to check"),
+    (lambda p, n, b: math.log(p) * n / b, "base 2"),
+    (lambda p, n, b: math.log2(p), "bits of a token"),
+    (lambda p, n, b: math.log2(p) * b / n, "divide by n_bytes"),
+    (lambda p, n, b: math.log2(p) * n, "whole text"),
+    (lambda p, n, b: p * n / b, "back to the loss"),
+    (lambda p, n, b: 7.0, "yours is 7"),
 ]
 
 
@@ -111,6 +135,39 @@ WRONG[check_edges] = [
     (lambda texts, text: "one", "should be numbers"),
 ]
 RIGHT[check_edges] = [(book_probability,), (by_library,)]
+
+
+# What was taken
+
+
+def book_shares(C, taken):
+    return taken.sum(dim=0) / taken.sum()
+
+
+def by_the_demand(C, taken):
+    return (C.sum(dim=0) - (C - taken).sum(dim=0)) / taken.sum(dim=1).sum()
+
+
+def kept(C, taken):
+    return (C - taken).sum(dim=0) / (C - taken).sum()
+
+
+def rows_alike(C, taken):
+    given = (taken / C.sum(dim=1, keepdim=True)).sum(dim=0)
+    return given / given.sum()
+
+
+RIGHT[check_shares] = [(book_shares,), (by_the_demand,)]
+WRONG[check_shares] = [
+    (..., "Nothing to check"),
+    (lambda C, taken: C.sum(dim=0) / C.sum(), "count ratios"),
+    (lambda C, taken: (C > 0).sum(dim=0) / (C > 0).sum(), "These are the places"),
+    (kept, "what was kept"),
+    (rows_alike, "all rows count alike"),
+    (lambda C, taken: taken.sum(dim=0), "does not sum to one"),
+    (lambda C, taken: taken.sum(dim=1) / taken.sum(), "for the rows"),
+    (lambda C, taken: torch.full((5,), 0.2), "than it came"),
+]
 
 
 # How long its texts are

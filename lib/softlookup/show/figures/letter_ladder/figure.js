@@ -1,0 +1,63 @@
+// The letter ladder: a slider for n, what the model writes, and bars for what that costs.
+
+import { controls, liveRegion, say, slider } from "../../kit/controls.js";
+import { el } from "../../kit/elements.js";
+import { cut, least } from "./maths.js";
+
+const BITS = [
+  ["bits_counted", "counted text, ratios"],
+  ["bits_add", "held out, add 0.01"],
+  ["bits_kneser_ney", "held out, Kneser-Ney"],
+];
+
+function bar(words, most, kind = "") {
+  const fill = el("span", { class: `ll-fill ${kind}`.trim() });
+  const value = el("span", { class: "ll-value" });
+  const track = el("span", { class: "ll-track", "aria-hidden": "true" }, fill);
+  const row = el("div", { class: "ll-row" }, el("span", { class: "ll-name" }, words), track, value);
+  const show = (number) => {
+    fill.style.width = `${(100 * number) / most}%`;
+    value.textContent = number.toFixed(2);
+  };
+  return { row, show };
+}
+
+/** Build the figure inside an empty element. */
+export function mount(root, data) {
+  const most = Math.max(...data.rows.flatMap((row) => BITS.map(([key]) => row[key])));
+  const bits = BITS.map(([key, words]) => ({ key, ...bar(words, most) }));
+  const copied = bar("written by the ratios", 1, "ll-copied");
+  const control = bar("real, held out", 1, "ll-copied");
+  const sample = el("p", { class: "ll-sample" });
+  const live = liveRegion();
+  const best = least(data.rows.map((row) => row.bits_kneser_ney));
+
+  function update(place) {
+    const row = data.rows[place];
+    n.show(String(row.n), place, `n = ${row.n}`);
+    const [before, run, behind] = cut(row.sample, row.longest_copy);
+    sample.replaceChildren(before, el("mark", { class: "ll-mark" }, run), behind);
+    bits.forEach(({ key, show }) => show(row[key]));
+    copied.show(row.copied);
+    control.show(data.control);
+    const more = row.bits_kneser_ney - data.rows[best].bits_kneser_ney;
+    const price =
+      place === best
+        ? "no other n needs fewer bits with Kneser-Ney"
+        : `Kneser-Ney needs ${more.toFixed(2)} bits more than with n = ${data.rows[best].n}`;
+    say(live, `n = ${row.n}: the longest copied run has ${run.length} letters; ${price}.`);
+  }
+
+  const last = data.rows.length - 1;
+  const n = slider("Letters in an n-gram, n", { min: 0, max: last }, update, "ll-field");
+  root.append(
+    controls(n.field),
+    sample,
+    el("p", { class: "ll-head" }, "Bits for a letter"),
+    el("div", null, bits.map(({ row }) => row)),
+    el("p", { class: "ll-head" }, "Runs of ten letters that stand in the counted text"),
+    el("div", null, copied.row, control.row),
+    live,
+  );
+  update(data.start);
+}
