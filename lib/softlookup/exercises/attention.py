@@ -147,9 +147,9 @@ def check_causality(answer: Answer) -> str:
     return "You measured it: no output before j moves in the causal layer, and others you caught."
 
 
-@exercise("give my_Z, three rows of two numbers.")
+@exercise("give my_out, three rows of two numbers.")
 def check_pencil(answer: Answer) -> str:
-    """Check ``my_Z``, the output of three words, whose weights are halves and quarters."""
+    """Check ``my_out``, the output of three words, whose weights are halves and quarters."""
     Q, K, V = PENCIL_QUERIES, 2 * math.log(2) * PENCIL_KEYS, PENCIL_VALUES
     products = Q @ K.mT
     A = (products / 2).softmax(dim=1)
@@ -173,7 +173,7 @@ def check_pencil(answer: Answer) -> str:
         )
 
     compare(answer.value, A @ V, "Z", mistakes, otherwise, tolerance=0.02)
-    return "All three. Rows 0 and 1 agree: their scores differ by a shift, and a softmax ignores it."
+    return "All three. The scores of rows 0 and 1 differ by a shift, and a softmax ignores it."
 
 
 @exercise("give my_causes, a list of seven causes.")
