@@ -69,6 +69,24 @@ SENTENCE = torch.tensor(
 KEYS = torch.tensor([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0], [-1.0, -1.0]], dtype=torch.float64)
 """The chapter's W^K."""
 
+PENCIL_QUERIES = torch.tensor([[1, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]], dtype=torch.float64)
+PENCIL_KEYS = torch.tensor([[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 1]], dtype=torch.float64)
+PENCIL_VALUES = torch.tensor([[8, 0], [0, 4], [4, 4]], dtype=torch.float64)
+"""The three words of the pencil exercise; the keys still lack their factor, 2 log 2."""
+
+SHOWS = {
+    "axis": "With the softmax over queries, the columns of A sum to 1 instead of the rows.",
+    "columns": "Words as columns in the formula of rows: features are compared with features.",
+    "empty row": "An empty row breaks only the rows of queries that may read nothing: NaN.",
+    "flipped mask": "With the mask flipped, a word reads exactly what it must not read.",
+    "large number": "A large number instead of −∞ gives averages where there should be nothing.",
+    "leak": "A leak shows as a loss that is too good in training and bad in use.",
+    "no root": "Without the root the softmax of a wide head is saturated before its first step.",
+}
+"""What each cause shows, for the exercise on symptoms."""
+CAUSES = ("empty row", "no root", "axis", "flipped mask", "large number", "leak", "columns")
+"""The causes in the order of the symptoms."""
+
 COLUMNS = "give the shape as a pair of numbers, and write my_columns(W_Q, W_K, W_V, X)."
 
 
@@ -127,6 +145,50 @@ def check_causality(answer: Answer) -> str:
             expected = mask[:, j].nonzero().flatten().tolist()
             _same_positions(found, expected, f"In a layer {name}", n, j)
     return "You measured it: no output before j moves in the causal layer, and others you caught."
+
+
+@exercise("give my_out, three rows of two numbers.")
+def check_pencil(answer: Answer) -> str:
+    """Check ``my_out``, the output of three words, whose weights are halves and quarters."""
+    Q, K, V = PENCIL_QUERIES, 2 * math.log(2) * PENCIL_KEYS, PENCIL_VALUES
+    products = Q @ K.mT
+    A = (products / 2).softmax(dim=1)
+    mistakes = [
+        (products.softmax(dim=1) @ V, "The root is missing: d_k is 4, so divide by 2."),
+        ((products / 4).softmax(dim=1) @ V, "You divide by d_k itself; it should be √d_k."),
+        ((products / math.sqrt(2)).softmax(dim=1) @ V, "The keys have four entries, so d_k is 4."),
+        ((products / 2).softmax(dim=0) @ V, OVER_QUERIES),
+        (products / 2 @ V, "The softmax is missing: your weights do not sum to 1."),
+        ((products / 2).exp() @ V, "Divide the exponentials of each row by their sum."),
+        (attention(Q, K, V, causal_mask(3)), "There is no mask: every word reads all three."),
+        (A, "These are the weights. Now let them mix the values."),
+        ((A @ V).mT, "Your output is transposed: return one row per query."),
+    ]
+
+    def otherwise(values: Tensor, expected: Tensor) -> str:
+        row = int((values - expected).abs().amax(dim=1).argmax())
+        return (
+            f"Row {row} is not right. Write down its three scores, then their exponentials: each "
+            f"of those is 1, 2 or 4."
+        )
+
+    compare(answer.value, A @ V, "Z", mistakes, otherwise, tolerance=0.02)
+    return "All three. The scores of rows 0 and 1 differ by a shift, and a softmax ignores it."
+
+
+@exercise("give my_causes, a list of seven causes.")
+def check_symptoms(answer: Answer) -> str:
+    """Check ``my_causes``: for each of seven symptoms the cause, in their order."""
+    causes, told = answer.value, f"Give a list of {len(CAUSES)} causes, one for each symptom."
+    if not isinstance(causes, list | tuple) or len(causes) != len(CAUSES):
+        raise Wrong(told)
+    for number, (cause, right) in enumerate(zip(causes, CAUSES, strict=True), start=1):
+        if answer.started(cause) not in SHOWS:
+            known = ", ".join(SHOWS)
+            raise Wrong(f"For symptom {number} you say {cause!r}; the causes are: {known}.")
+        if cause != right:
+            raise Wrong(f"Symptom {number} has another cause than “{cause}”. {SHOWS[cause]}")
+    return "All seven. Each of them runs without an error: only the numbers tell."
 
 
 @exercise("give my_matrix, a query matrix of 4 rows and 2 columns.")

@@ -9,7 +9,9 @@ from softlookup.exercises.attention import (
     check_backward,
     check_causality,
     check_columns,
+    check_pencil,
     check_rootless,
+    check_symptoms,
     check_taste,
 )
 
@@ -236,6 +238,64 @@ WRONG[check_causality] = {
 
 
 RIGHT[check_causality] = [(book_changed,), (loop_changed,)]
+
+
+PENCIL = [[5.0, 2.0], [5.0, 2.0], [4.0, 3.0]]
+
+RIGHT[check_pencil] = [(PENCIL,), (torch.tensor(PENCIL),), ([[5, 2], [5, 2], [4.01, 3]],)]
+
+
+def pencil(slip):
+    """The pencil's numbers with something else between the scores without the root and Z."""
+    queries = torch.tensor([[1.0, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]])
+    keys = torch.tensor([[1.0, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 1]])
+    values = torch.tensor([[8.0, 0], [0, 4], [4, 4]])
+    return slip(1.386294 * queries @ keys.mT, values)
+
+
+WRONG[check_pencil] = {
+    "blank": (..., "Nothing to check so far"),
+    "no root": (pencil(lambda S, V: S.softmax(1) @ V), "root is missing"),
+    "scaled by d_k": (pencil(lambda S, V: (S / 4).softmax(1) @ V), "by d_k itself"),
+    "the root of 2": (pencil(lambda S, V: (S / 2**0.5).softmax(1) @ V), "d_k is 4"),
+    "over queries": (pencil(lambda S, V: (S / 2).softmax(0) @ V), "sum to 1 over queries"),
+    "no softmax": (pencil(lambda S, V: S / 2 @ V), "softmax is missing"),
+    "no division": (pencil(lambda S, V: (S / 2).exp() @ V), "by their sum"),
+    "only the past": (
+        pencil(lambda S, V: fill(S / 2, torch.ones(3, 3).tril().bool()).softmax(1) @ V),
+        "There is no mask",
+    ),
+    "the weights": (pencil(lambda S, V: (S / 2).softmax(1)), "These are the weights"),
+    "transposed": (torch.tensor(PENCIL).mT, "one row per query"),
+    "one slip": ([[5, 2], [5, 2], [4, 2]], "Row 2 is not right"),
+    "words": ("five", "should be numbers"),
+}
+
+
+CAUSES = ["empty row", "no root", "axis", "flipped mask", "large number", "leak", "columns"]
+
+RIGHT[check_symptoms] = [(CAUSES,), (tuple(CAUSES),)]
+
+
+def causes(number, cause):
+    """The right causes with another one for a symptom, counted from 1."""
+    return [*CAUSES[: number - 1], cause, *CAUSES[number:]]
+
+
+WRONG[check_symptoms] = {
+    "blank": (..., "Nothing to check so far"),
+    "blank causes": ([...] * 7, "Nothing to check so far"),
+    "too few": (CAUSES[:6], "a list of 7 causes"),
+    "a word": ("leak", "a list of 7 causes"),
+    "unknown": (causes(2, "NaN"), "For symptom 2 you say 'NaN'"),
+    "the empty row, filled": (causes(1, "large number"), "Symptom 1 has another cause"),
+    "an axis": (causes(7, "axis"), "the columns of A sum to 1"),
+    "a leak": (causes(4, "leak"), "too good in training"),
+    "no root": (causes(6, "no root"), "saturated before its first step"),
+    "flipped": (causes(5, "flipped mask"), "what it must not read"),
+    "columns": (causes(3, "columns"), "features are compared with features"),
+    "an empty row": (causes(5, "empty row"), "may read nothing: NaN"),
+}
 
 
 TASTE = torch.tensor([[0.0, 1.0], [2.0, 0.0], [0.0, 4.0], [1.0, 1.0]])

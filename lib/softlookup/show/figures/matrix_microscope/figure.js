@@ -70,7 +70,7 @@ function makeApp(data) {
   app.setRow = (matrix, row, values) =>
     app.change({
       [matrix]: app.state[matrix].map((old, i) => (i === row ? values : old)),
-      ...(matrix === "x" ? {} : { preset: "own" }),
+      ...(matrix === "x" ? { moved: row } : { preset: "own" }),
     });
   app.setEntry = (matrix, row, column, value) =>
     app.setRow(
@@ -101,6 +101,7 @@ const startOf = ({ x, W_Q, W_K, W_V, start }) => ({
   W_V,
   ...start,
   hidden: x.map(() => false),
+  moved: null,
   preset: "given",
   seed: 0,
   columns: false,

@@ -22,13 +22,8 @@ function plane(title, note, attributes) {
     ((a / frame.limit + 1) * frame.size) / 2,
     ((1 - b / frame.limit) * frame.size) / 2,
   ];
-  frame.box = el(
-    "div",
-    {},
-    el("p", { class: "mm-title" }, rich(title)),
-    picture,
-    el("p", { class: "sl-note" }, note),
-  );
+  frame.note = el("p", { class: "sl-note" }, note);
+  frame.box = el("div", {}, el("p", { class: "mm-title" }, rich(title)), picture, frame.note);
   return frame;
 }
 
@@ -61,11 +56,17 @@ const PLACES = [
   [-7, -7, "end"],
   [7, 15, "start"],
   [-7, 15, "end"],
+  [12, -18, "start"],
+  [-12, -18, "end"],
+  [12, 27, "start"],
+  [-12, 27, "end"],
+  [0, -24, "middle"],
+  [0, 33, "middle"],
 ];
 
-/** Labels beside their points, each in the first place where it covers nothing. */
-function labels(frame, items) {
-  const taken = items.map(({ at }) => around(frame.at(at), 5));
+/** Labels beside their points, each in the first place where it covers nothing, `others` neither. */
+function labels(frame, items, others = []) {
+  const taken = [...items.map(({ at }) => at), ...others].map((at) => around(frame.at(at), 5));
   return items.map(({ at, words, kind, outward }) => {
     const [x, y] = frame.at(at);
     const extra = ([dx, dy]) => (outward && dx * at[0] - (dy - 4) * at[1] < 0 ? 0.5 : 0);
@@ -75,11 +76,15 @@ function labels(frame, items) {
   });
 }
 
+/** Points along an arrow from the origin, which labels should not cover. */
+const along = (tip) => [0.3, 0.5, 0.7, 0.85].map((share) => tip.map((value) => share * value));
+
 const pair = (vector) => `(${vector.map((value) => number(value)).join(", ")})`;
 
 /** The tokens' vectors, points to drag or to move with the arrow keys. */
 export function tokenPlane(app) {
-  const frame = plane("Tokens *X*", "Drag them, or use the arrow keys.", {
+  const note = "Drag them, or press arrow keys: a step is 0.1, with Shift 0.5.";
+  const frame = plane("Tokens *X*", note, {
     role: "group",
     "aria-label": "Tokens, points to move",
   });
@@ -88,6 +93,9 @@ export function tokenPlane(app) {
   frame.front.append(texts, ...handles);
   app.watch(({ x, ...state }) => {
     ground(frame, app.dragging ? frame.limit : roomFor(x));
+    const { moved } = state;
+    frame.note.textContent =
+      moved === null ? note : `${app.tokens[moved]} is at ${pair(x[moved])}.`;
     texts.replaceChildren(
       ...labels(
         frame,
@@ -165,7 +173,7 @@ export function queryKeyPlane(app) {
       ...shadow(frame, Q[i], K[j]),
       ...keys,
       vector(frame, Q[i], "mm-query mm-chosen"),
-      ...labels(frame, texts),
+      ...labels(frame, texts, [Q[i], ...K].flatMap(along)),
     );
     frame.picture.setAttribute(
       "aria-label",
@@ -209,7 +217,7 @@ export function valueOutputPlane(app) {
         .filter((q) => q !== i)
         .map((q) => mark(frame, out[q], "mm-output")),
       mark(frame, out[i], "mm-output mm-chosen"),
-      ...labels(frame, texts),
+      ...labels(frame, texts, out),
     );
     frame.picture.setAttribute(
       "aria-label",
