@@ -1,4 +1,4 @@
-"""Checks of chapter 8: a count of weights, two ways for a gradient, a new word, a state by hand."""
+"""Checks of chapter 8: counted weights, gradients, early stopping, a new word, a state by hand."""
 
 from functools import cache
 
@@ -90,6 +90,41 @@ def check_direct(my_gradients: Answer) -> str:
     return "Two ways lead from x to the scores, and their gradients add up."
 
 
+@exercise("return the weights of the step with the lowest held-out loss.")
+def check_training(my_training: Answer) -> str:
+    """Check a function that trains in epochs of batches and stops early.
+
+    Args:
+        my_training: The learner's function of (weights, n_texts, batch_size, slopes_of,
+            held_out_loss, learning_rate, patience). ``slopes_of(weights, batch)`` is the gradient
+            on the texts with the indices in ``batch``, ``held_out_loss(weights)`` a number. After
+            each epoch it measures, and it stops after ``patience`` measurements without a new
+            lowest; it returns the best weights.
+
+    Chapter: neural_language_models#exercises
+    """
+    for n_texts, batch_size, patience in ((12, 4, 3), (10, 4, 2)):
+        log = _Training(n_texts)
+        start = torch.zeros(2, dtype=torch.float64)
+        found = my_training(
+            start, n_texts, batch_size, log.slopes_of, log.held_out_loss, 0.05, patience
+        )
+        found = numbers(found, start, "The weights")
+        log.judge_batches(batch_size)
+        best = min(range(len(log.losses)), key=log.losses.__getitem__)
+        after = len(log.losses) - 1 - best
+        if after != patience:
+            when = f"after {after} measurements without a new lowest held-out loss"
+            raise Wrong(f"With patience {patience} you stopped {when}.")
+        if torch.allclose(found, log.measured[best]):
+            continue
+        if torch.allclose(found, log.measured[-1]):
+            why = "Did you keep a copy? A name for a tensor that is changed in place changes too."
+            raise Wrong(f"You returned the last weights, not the best ones. {why}")
+        raise Wrong("The weights that you return are not those with the lowest held-out loss.")
+    return "Every text once an epoch, and the weights from the best moment, not from the last."
+
+
 @exercise("return a vector for the new noun.")
 def check_new_word(my_vector: Answer) -> str:
     """Check a function of (E, H, d, U, b, seen): a vector for a noun that was seen once.
@@ -145,6 +180,42 @@ def check_memory(my_memory: Answer) -> str:
             many = 1 if text[1].endswith("s") else -1
             first = _judge_memory(many * (w @ h).item(), n_phrases, text, first)
     return "One unit that excites itself keeps what it was told, over 180 words and more."
+
+
+class _Training:
+    """A training run that writes down what it is asked; its held-out loss falls, then rises."""
+
+    def __init__(self, n_texts: int) -> None:
+        self.n_texts = n_texts
+        self.batches, self.measured, self.losses = [], [], []
+        self.epochs = []
+
+    def slopes_of(self, weights: Tensor, batch: object) -> Tensor:
+        ids = [int(i) for i in batch]
+        self.batches.append(ids)
+        return weights - torch.tensor([2.0, -1.0]) + 0.01 * (sum(ids) / len(ids) - self.n_texts / 2)
+
+    def held_out_loss(self, weights: Tensor) -> float:
+        self.measured.append(weights.detach().clone())
+        self.losses.append((weights - torch.tensor([1.0, -0.5])).square().sum().item())
+        self.epochs.append(self.batches)
+        self.batches = []
+        return self.losses[-1]
+
+    def judge_batches(self, batch_size: int) -> None:
+        epochs = [epoch for epoch in self.epochs if epoch]
+        if not epochs:
+            raise Wrong("You never measured the held-out loss after a step.")
+        for epoch in epochs:
+            if max(map(len, epoch)) > batch_size:
+                raise Wrong(f"A batch has more than {batch_size} texts.")
+            if sorted(i for ids in epoch for i in ids) != list(range(self.n_texts)):
+                seen = f"the batches were {epoch}"
+                raise Wrong(f"Between two measurements each text should be read once; {seen}.")
+            if len(epoch) > -(-self.n_texts // batch_size):
+                raise Wrong("An epoch has more batches than it needs: only the last may be short.")
+        if len(epochs) > 1 and all(epoch == epochs[0] for epoch in epochs):
+            raise Wrong("Every epoch has the same batches: draw a new order for each.")
 
 
 def _error_times_tail(found: Tensor, right: Tensor) -> str:

@@ -7,6 +7,7 @@ from softlookup.exercises.neural_language_models import (
     check_memory,
     check_new_word,
     check_size,
+    check_training,
 )
 
 RIGHT, WRONG = {}, {}
@@ -84,6 +85,50 @@ WRONG[check_direct] = [
     (lambda *a: (book_direct(*a)[0], book_direct(*a)[1] + 1), "both ways"),
     (lambda *a: book_direct(*a)[0], "Return two tensors"),
     (spoilt, "changes a tensor"),
+]
+
+
+# A loop that stops
+
+
+def trainer(
+    *, best=True, copied=True, shuffled=True, late=0, kept_order=False, size=0, short=False
+):
+    def answer(weights, n, batch_size, slopes_of, held_out_loss, rate, patience):
+        weights = weights.clone()
+        lowest, since, stored = float("inf"), 0, weights
+        order = list(range(n))
+        while since < patience + late:
+            if shuffled:
+                order = torch.randperm(n).tolist()
+            if kept_order:
+                order = torch.randint(n, (n,)).tolist()
+            width = batch_size + size
+            for i in range(0, n - (width if short else 0), width):
+                weights -= rate * slopes_of(weights, order[i : i + width])
+            loss = held_out_loss(weights)
+            since += 1
+            if loss < lowest:
+                lowest, since = loss, 0
+                stored = weights.clone() if copied else weights
+        return stored if best else weights
+
+    return answer
+
+
+RIGHT[check_training] = [(trainer(),)]
+WRONG[check_training] = [
+    (..., "Nothing to check"),
+    (trainer(best=False), "the last weights"),
+    (trainer(copied=False), "keep a copy"),
+    (trainer(shuffled=False), "the same batches"),
+    (trainer(late=1), "you stopped after 4"),
+    (trainer(late=-1), "you stopped after 2"),
+    (trainer(kept_order=True), "read once"),
+    (trainer(short=True), "read once"),
+    (trainer(size=1), "more than 4 texts"),
+    (trainer(size=-2), "more batches than it needs"),
+    (lambda weights, *rest: weights, "never measured"),
 ]
 
 

@@ -54,7 +54,10 @@ export function mount(root, data) {
     line.setAttribute("aria-invalid", String(fault !== undefined));
     draw.disabled = fault !== undefined;
     live.textContent = fault ?? says;
-    if (fault !== undefined) return;
+    if (fault !== undefined) {
+      panels.replaceChildren(); // bars of another text would look like an answer
+      return;
+    }
     panels.replaceChildren(
       ...Object.entries(models).map(([name, model]) => panel(name, model(ids), data.words)),
     );
