@@ -20,7 +20,7 @@ MERGE_RESULT = "Return two things: the best pair and the dictionary of new chunk
 
 N_WORDS = 300
 N_PIECES = 40
-AIM = 0.97
+AIM = 0.95
 """What is left of BPE's tokens at most."""
 
 

@@ -15,7 +15,7 @@ __all__ = [
     "check_ways",
 ]
 
-SECOND = "_The _best _grad i ent _desc ent _method _is _grad _stud ent _desc ent".split()
+SECOND = "_The _best _grad i ent _desc ent _method _is _grad _stud ent _desc ent"
 
 MODELS = {
     "GPT-2, small": (50_257, 768, 124_439_808, True),
@@ -28,7 +28,7 @@ WAYS = (
     ("aaaa", ("a", "aa")),
     ("banana", ("b", "a", "n", "an", "na", "ana", "ban")),
     ("abc", ("ab", "bc")),
-    ("a" * 80, ("a", "aa", "aaa")),
+    ("a" * 50, ("a", "aa", "aaa")),
 )
 
 SPACED = {" ": 0.05, "a": 0.1, "c": 0.1, "t": 0.15, " cat": 0.2, " a": 0.25, "at": 0.15}
@@ -60,7 +60,7 @@ def check_fertility(answer: Answer) -> str:
     Chapter: tokenization#exercises
     """
     cases = ["_a", "_un believ able", "_to _be", "_ken nel s _are _ken nel s"]
-    for pieces in [SECOND, *(case.split(" ") for case in cases)]:
+    for pieces in [case.split(" ") for case in [SECOND, *cases]]:
         words = sum(piece.startswith("_") for piece in pieces)
         expected = len(pieces) / words
         value = scalar(answer(pieces), "The fertility")
@@ -110,7 +110,7 @@ def check_ways(answer: Answer) -> str:
         value = scalar(answer(text, list(pieces)), "The number of ways")
         if value == expected:
             continue
-        shown = f"{text!r} with {', '.join(pieces)}" if len(text) < 20 else "80 letters a"
+        shown = f"{text!r} with {', '.join(pieces)}" if len(text) < 20 else "50 letters a"
         told = f"For {shown} yours is {value:.0f}, and {expected} is right."
         if value == 2.0 ** (len(text) - 1):
             told += " Not every cut gives pieces that are in the list."

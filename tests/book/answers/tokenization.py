@@ -155,7 +155,7 @@ WRONG[check_ways] = [
     (lambda t, p: ways(t, set(p) - {"bab"}), "is right"),
     (lambda t, p: ways(t, p) + 1, "is right"),
     (lambda t, p: max(1, ways(t, p)), "For 'abc' with ab, bc yours is 1, and 0 is right"),
-    (lambda t, p: ways(t[:20], p), "For 80 letters a"),
+    (lambda t, p: ways(t[:20], p), "For 50 letters a"),
     (lambda t, p: [t], "The number of ways"),
 ]
 
@@ -191,7 +191,7 @@ def not_divided(prefix, p):
 
 RIGHT[check_next_character] = [
     (by_pieces,),
-    (lambda s, p: {k: torch.tensor(v).double() for k, v in by_pieces(s, p).items()},),
+    (lambda s, p: {k: torch.tensor(v, dtype=torch.float64) for k, v in by_pieces(s, p).items()},),
     (lambda s, p: {k: v for k, v in by_pieces(s, p).items() if v > 0},),
 ]
 
@@ -238,6 +238,6 @@ WRONG[check_pieces] = [
     (whole_words, "Your pieces leave"),
     (lambda words, n: byte_pair_pieces(words, n + 1), "these are 41"),
     (lambda words, n: ["e", *byte_pair_pieces(words, n - 1)], "'e' is none"),
-    (lambda words, n: byte_pair_pieces(words, n - 1) + [" t"], "comes twice"),
+    (lambda words, n: [*byte_pair_pieces(words, n - 1), " t"], "comes twice"),
     (lambda words, n: 40, "Return a list of pieces"),
 ]
