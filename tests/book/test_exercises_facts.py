@@ -40,7 +40,7 @@ from softlookup.exercises import (
 )
 from softlookup.exercises.block import residual_with
 from softlookup.exercises.many_heads_models import accuracy_with, train_alike
-from softlookup.tokenization import BytePairTokenizer, split_chunks
+from softlookup.tokenization import learn_merges
 from softlookup.translation import corpus_bleu
 from softlookup.words import MONEY, f1_score, precision, recall, rule_filter, similarity
 
@@ -169,32 +169,52 @@ def test_the_optimum_by_pmi_is_the_least_loss():
 # 6. Tokenization
 
 
-def test_the_first_five_merges_are_the_chapters():
-    chunks = [list(chunk) for chunk in split_chunks(byte_pairs.MERGE_TEXTS[0])]
-    pairs = []
-    for _ in range(5):
-        pair, chunks = tokenization_answers.merged(chunks)
-        pairs.append("+".join(pair))
-    assert pairs == ["e+n", "en+t", "e+s", "t+h", " +g"]
-    trained = BytePairTokenizer.train([byte_pairs.MERGE_TEXTS[0]], 261)
-    names = trained.token_bytes
-    assert pairs == [f"{names[a].decode()}+{names[b].decode()}" for a, b in trained.merges]
+def test_a_merge_of_counted_words_is_the_librarys():
+    for text in byte_pairs.MERGE_COUNTS:
+        counts = {tuple(word): n for word, n in text.items()}
+        found = []
+        for _ in range(4):
+            pair, counts = tokenization_answers.merged(counts)
+            found.append("".join(pair))
+        words = {word.encode(): n for word, n in text.items()}
+        parts = [bytes([byte]) for byte in range(256)]
+        for left, right in learn_merges(words, 4):
+            parts.append(parts[left] + parts[right])
+        assert found == [part.decode() for part in parts[256:]]
 
 
-def test_the_expected_tokens_are_the_librarys():
-    cases = byte_pairs.encode_cases()
-    assert len(cases) == 400
-    made = [chunk for chunk, _ in cases[300:]]
-    tokenizer = BytePairTokenizer.train(made, 268)
-    for chunk, merges in cases[300:]:
-        ids = tokenizer.encode(chunk)
-        assert byte_pairs.encode_by_rank(chunk, merges) == [
-            tokenizer.token_bytes[i].decode() for i in ids
+def test_ways_and_next_characters_by_listing_all_rows():
+    for text, pieces in tokenization.WAYS[:4]:
+        rows = [
+            row
+            for n in range(1, len(text) + 1)
+            for row in itertools.product(pieces, repeat=n)
+            if "".join(row) == text
         ]
+        assert tokenization.count_ways(text, pieces) == len(rows)
+    for prefix, p in tokenization.NEXT[:5]:
+        found = dict.fromkeys("".join(p), 0.0)
+        for row in itertools.product(p, repeat=len(prefix) + 1):
+            text = "".join(row)
+            if text.startswith(prefix):
+                found[text[len(prefix)]] += math.prod(p[piece] for piece in row)
+        total = sum(found.values())
+        expected = tokenization.next_character(prefix, p)
+        assert expected == pytest.approx({one: v / total for one, v in found.items()}, rel=1e-12)
+        assert sum(expected.values()) == pytest.approx(1, rel=1e-12)
 
 
-def test_the_exercises_print_the_slides_pieces():
-    assert [len(pieces) for pieces in tokenization.PRINTED.values()] == [10, 14]
+def test_the_fewest_tokens_are_those_of_the_shortest_row():
+    pieces = ("an", "na", "ana", "ban")
+    known = ("a", "b", "n", *pieces)
+    for word in ("banana", "naban", "aan"):
+        shortest = next(
+            n
+            for n in range(1, len(word) + 1)
+            for row in itertools.product(known, repeat=n)
+            if "".join(row) == word
+        )
+        assert byte_pairs.fewest_tokens({word: 3}, pieces) == 3 * shortest
 
 
 # 8. Recurrence

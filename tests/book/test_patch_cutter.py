@@ -101,6 +101,7 @@ def test_the_strip_shows_the_pixels_of_the_patch(open_figure, channels):
 def test_the_picture_shows_the_whole_image_when_it_is_one_patch(open_figure):
     page = open_figure(PatchCutter(torch.full((3, 8, 8), 0.2), 8))
     assert page.inner_text(".pt-sums").startswith("1 token = 1 × 1 patches")
+    assert page.inner_text(".pt-sums").endswith("If every token reads every token: 1 pair.")
     assert page.locator(".sl-slider").nth(1).is_disabled()
     middle = page.locator("canvas.pt-picture").evaluate(
         "(c) => [...c.getContext('2d').getImageData(c.width / 2, c.height / 2, 1, 1).data]"

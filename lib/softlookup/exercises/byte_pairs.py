@@ -1,200 +1,195 @@
-"""Checks of chapter 6 on byte-pair encoding: one merge, and encoding by rank."""
+"""Checks of chapter 6 on choosing sub-words: one merge of counted words, and better pieces."""
 
-import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 
-from softlookup.data import messages
+from softlookup.data import messages, split
 from softlookup.exercises.verdict import Answer, Wrong, exercise
-from softlookup.tokenization import BytePairTokenizer, split_chunks
+from softlookup.tokenization import learn_merges, split_chunks
 
-Merges = list[tuple[str, str]]
+Counted = Mapping[tuple[str, ...], int]
 
-MERGE_TEXTS = (
-    "the best gradient descent method is still grad student descent",
-    "aaab aaab aab",
-    "banana bandana",
+MERGE_COUNTS: tuple[dict[str, int], ...] = (
+    {"low": 5, "lower": 2, "newest": 6, "widest": 3},
+    {"banana": 2, "bandana": 3, "ban": 1},
+    {"aaab": 4, "aab": 1, "baaa": 2},
 )
+MERGE_RESULT = "Return two things: the best pair and the dictionary of new chunks."
 
-MERGE_RESULT = "Return two things: the best pair and the new chunks."
+N_WORDS = 300
+N_PIECES = 40
+AIM = 0.95
+"""What is left of BPE's tokens at most."""
 
 
-@exercise("return the best pair and the new chunks.")
+@exercise("return the best pair and the new chunks with their counts.")
 def check_merge(answer: Answer) -> str:
-    """Check a function of (chunks) that returns the most frequent pair and the chunks after it.
+    """Check a function of (counts) that makes one merge of chunks that occur several times.
 
     Args:
-        answer: The learner's function; a chunk is a list of tokens, a token a string.
+        answer: The learner's function. It gets a dictionary from chunks, tuples of tokens, to how
+            often they occur, and returns the best pair and the same dictionary after the merge.
 
     Chapter: tokenization#exercises
     """
-    for text in MERGE_TEXTS:
-        chunks = [list(chunk) for chunk in split_chunks(text)]
-        for _ in range(5):
-            pair, joined = answer.several(2, MERGE_RESULT, chunks)
-            best = _best_pair(chunks)
-            _same_pair(pair, best, chunks)
-            merged = [_joined(chunk, best) for chunk in chunks]
-            _same_chunks(joined, merged, chunks, best)
-            chunks = merged
-    return "Five merges on each of three texts; on the ten words: e+n, en+t, e+s, t+h, _+g."
+    for text in MERGE_COUNTS:
+        counts = {tuple(word): n for word, n in text.items()}
+        for _ in range(4):
+            given = dict(counts)
+            pair, merged = answer.several(2, MERGE_RESULT, given)
+            if given != counts:
+                raise Wrong("Your function changes the dictionary that it was given.")
+            best = best_pair(counts)
+            _same_pair(pair, best, counts)
+            expected = {joined(chunk, best): n for chunk, n in counts.items()}
+            _same_chunks(merged, expected, best)
+            counts = expected
+    return "Four merges on each of three lists of words, with their counts kept."
 
 
-@exercise("return the tokens of the chunk.")
-def check_encode(answer: Answer) -> str:
-    """Check a function of (chunk, merges) that encodes by rank, as the library does.
+@exercise("return the pieces that you choose.")
+def check_pieces(answer: Answer) -> str:
+    """Check a function of (words, n) that returns n pieces, better ones than BPE's.
 
     Args:
-        answer: The learner's function; a merge is a pair of strings, the result a list of strings.
+        answer: The learner's function. It gets the words with their counts and how many pieces it
+            may choose besides the single characters.
 
     Chapter: tokenization#exercises
     """
-    cases = encode_cases()
-    answers = [_tokens_of(answer(chunk, merges)) for chunk, merges in cases]
-    for (chunk, merges), tokens in zip(cases, answers, strict=True):
-        if tokens != (expected := encode_by_rank(chunk, merges)):
-            case = f"{chunk!r} becomes {expected}; yours is {tokens}."
-            if "".join(map(str, tokens)) != chunk:
-                raise Wrong(f"{case} Your tokens do not join to the chunk.")
-            raise Wrong(f"{case} {_encode_advice(cases, answers)}")
-    return f"The library's tokens on all {len(cases)} chunks."
+    words = frequent_words()
+    pieces = _chosen(answer(dict(words), N_PIECES))
+    base = byte_pair_pieces(words, N_PIECES)
+    yours, theirs = (fewest_tokens(words, found) for found in (pieces, base))
+    new = new_words()
+    share = fewest_tokens(new, pieces) / fewest_tokens(new, base)
+    if yours > AIM * theirs:
+        if set(pieces) == set(base):
+            raise Wrong(f"These are BPE's own pieces, stepping stones and all: {theirs:,} tokens.")
+        raise Wrong(
+            f"Your pieces leave {yours:,} tokens, BPE's {theirs:,}. The aim is {AIM:.0%} of that, "
+            f"{int(AIM * theirs):,} at most."
+        )
+    return (
+        f"{yours:,} tokens, where BPE's pieces leave {theirs:,}: {1 - yours / theirs:.1%} fewer. "
+        f"On the words of new messages it is {share:.1%} of BPE's."
+    )
 
 
-def _counts(chunks: list[list[str]]) -> Counter:
-    return Counter(pair for chunk in chunks for pair in pairwise(chunk))
+@cache
+def frequent_words() -> dict[str, int]:
+    """The most frequent chunks of the training messages, with their counts."""
+    train, _ = split(messages())
+    counts = Counter(chunk for message in train for chunk in split_chunks(message.text))
+    return dict(counts.most_common(N_WORDS))
 
 
-def _best_pair(chunks: list[list[str]]) -> tuple[str, str]:
-    counts = _counts(chunks)
-    return max(counts, key=counts.get)
+@cache
+def new_words() -> dict[str, int]:
+    """The chunks of the test messages, with their counts."""
+    _, test = split(messages())
+    return dict(Counter(chunk for message in test for chunk in split_chunks(message.text)))
 
 
-def _joined(chunk: Sequence[str], pair: tuple[str, str]) -> list[str]:
+def byte_pair_pieces(words: Mapping[str, int], n: int) -> list[str]:
+    """The tokens that n merges of byte-pair encoding make."""
+    parts = [bytes([byte]) for byte in range(256)]
+    for left, right in learn_merges({word.encode(): k for word, k in words.items()}, n):
+        parts.append(parts[left] + parts[right])
+    return [part.decode(errors="replace") for part in parts[256:]]
+
+
+def fewest_tokens(words: Mapping[str, int], pieces: Sequence[str]) -> int:
+    """How many tokens all words are, each cut in the best way for these pieces."""
+    known, longest = set(pieces), max(map(len, pieces), default=1)
+    total = 0
+    for word, count in words.items():
+        fewest = [0]
+        for end in range(1, len(word) + 1):
+            starts = range(max(0, end - longest), end - 1)
+            ways = [fewest[start] for start in starts if word[start:end] in known]
+            fewest.append(1 + min([fewest[end - 1], *ways]))
+        total += count * fewest[-1]
+    return total
+
+
+def pair_counts(counts: Counted) -> Counter:
+    """How often each pair occurs, a chunk counted as often as it does."""
+    found: Counter = Counter()
+    for chunk, n in counts.items():
+        for pair in pairwise(chunk):
+            found[pair] += n
+    return found
+
+
+def best_pair(counts: Counted) -> tuple[str, str]:
+    """The most frequent pair; of equals, the first."""
+    found = pair_counts(counts)
+    return max(found, key=found.get)
+
+
+def joined(chunk: Sequence[str], pair: tuple[str, str]) -> tuple[str, ...]:
+    """A chunk after one merge, from left to right."""
     tokens: list[str] = []
     for token in chunk:
         if tokens and (tokens[-1], token) == pair:
             tokens[-1] += token
         else:
             tokens.append(token)
-    return tokens
+    return tuple(tokens)
 
 
-def _same_pair(found: object, best: tuple[str, str], chunks: list[list[str]]) -> None:
+def _same_pair(found: object, best: tuple[str, str], counts: Counted) -> None:
     if not isinstance(found, tuple | list) or len(found) != 2:
         raise Wrong(f"The pair should be two tokens, such as {best!r}; yours is {found!r}.")
-    yours, counts = tuple(found), _counts(chunks)
+    yours, often = tuple(found), pair_counts(counts)
     if yours == best:
         return
-    across = Counter(pairwise(token for chunk in chunks for token in chunk))
-    if yours not in counts and yours in across:
-        raise Wrong(f"{yours!r} reaches from one chunk into the next: count pairs within a chunk.")
-    if counts[yours] == counts[best]:
-        raise Wrong(f"{yours!r} occurs {counts[yours]} times, but so does {best!r}, which stands "
-                    "earlier in the text: of equals, take the first.")  # fmt: skip
-    raise Wrong(f"{best!r} occurs {counts[best]} times, your {yours!r} {counts[yours]} times.")
+    once = pair_counts(dict.fromkeys(counts, 1))
+    if often[yours] == often[best]:
+        raise Wrong(
+            f"{yours!r} occurs {often[yours]} times, but so does {best!r}, which stands earlier: "
+            "of equals, take the first."
+        )
+    told = f"{best!r} occurs {often[best]} times, your {yours!r} {often[yours]} times."
+    if yours == max(once, key=once.get):
+        told += " A chunk that occurs five times counts five times."
+    raise Wrong(told)
 
 
-def _same_chunks(
-    found: object, merged: list[list[str]], before: list[list[str]], pair: tuple[str, str]
-) -> None:
+def _same_chunks(found: object, expected: Counted, pair: tuple[str, str]) -> None:
     try:
-        yours = [list(chunk) for chunk in found]
-    except TypeError:
-        raise Wrong("The new chunks should be a list of lists of tokens.") from None
-    if yours == merged:
+        yours = {tuple(chunk): n for chunk, n in found.items()}
+    except (AttributeError, TypeError):
+        raise Wrong("The new chunks should be a dictionary from tuples to counts.") from None
+    if yours == dict(expected):
         return
-    if yours == before:
-        raise Wrong("The pair is right, but the chunks are as they were: join it everywhere.")
-    if len(yours) != len(merged):
-        raise Wrong(f"There are {len(merged)} chunks; you returned {len(yours)}.")
-    place = next(k for k, chunk in enumerate(merged) if yours[k] != chunk)
-    if "".join(map(str, yours[place])) != "".join(merged[place]):
-        raise Wrong(f"Letters got lost or doubled: {merged[place]} has become {yours[place]}.")
-    raise Wrong(f"With {pair!r} joined, {before[place]} becomes {merged[place]}; yours is "
-                f"{yours[place]}. Walk from left to right, and join every occurrence.")  # fmt: skip
+    if set(yours) == set(expected):
+        raise Wrong("The chunks are right, but not their counts: a merge leaves them alone.")
+    missing = next((chunk for chunk in expected if chunk not in yours), None)
+    if missing is None:
+        raise Wrong("There are chunks too many: each old chunk becomes one new one.")
+    raise Wrong(
+        f"With {pair!r} joined, one chunk should be {missing}, and yours has none like it. Walk "
+        "from left to right, and join every occurrence."
+    )
 
 
-def _tokens_of(yours: object) -> list:
-    if isinstance(yours, str):
-        raise Wrong(f"Return a list of tokens; you returned the string {yours!r}.")
+def _chosen(found: object) -> list[str]:
     try:
-        return list(yours)
+        pieces = list(found)
     except TypeError:
-        raise Wrong(f"Return a list of tokens; you returned {yours!r}.") from None
-
-
-@cache
-def encode_cases() -> list[tuple[str, Merges]]:
-    """Chunks of the messages, and made-up ones of two letters, each with learned merges."""
-    draw = random.Random(6)
-    texts = [message.text for message in messages()]
-    chunks = sorted({chunk for text in texts for chunk in split_chunks(text)})
-    real = _merges_of(BytePairTokenizer.train(texts, 656))
-    cases = [(" the", real), *((chunk, real) for chunk in draw.sample(chunks, 299))]
-    made = ["".join(draw.choices("aab", k=draw.randrange(1, 12))) for _ in range(100)]
-    letters = _merges_of(BytePairTokenizer.train(made, 268))
-    return cases + [(chunk, letters) for chunk in made]
-
-
-def _merges_of(tokenizer: BytePairTokenizer) -> Merges:
-    names = [part.decode(errors="replace") for part in tokenizer.token_bytes]
-    return [(names[left], names[right]) for left, right in tokenizer.merges]
-
-
-def encode_by_rank(chunk: str, merges: Merges) -> list[str]:
-    """The tokens of a chunk: always the merge that was learned first."""
-    ranks = {pair: rank for rank, pair in enumerate(merges)}
-    tokens = list(chunk)
-    while possible := [ranks[pair] for pair in pairwise(tokens) if pair in ranks]:
-        tokens = _joined(tokens, merges[min(possible)])
-    return tokens
-
-
-def _as_found(chunk: str, merges: Merges) -> list[str]:
-    known, tokens, i = set(merges), list(chunk), 0
-    while i < len(tokens) - 1:
-        if (tokens[i], tokens[i + 1]) in known:
-            tokens[i : i + 2] = [tokens[i] + tokens[i + 1]]
-            i = -1
-        i += 1
-    return tokens
-
-
-def _longest_first(chunk: str, merges: Merges) -> list[str]:
-    known, tokens = {left + right for left, right in merges}, []
-    while chunk:
-        ends = (end for end in range(len(chunk), 1, -1) if chunk[:end] in known)
-        end = next(ends, 1)
-        tokens.append(chunk[:end])
-        chunk = chunk[end:]
-    return tokens
-
-
-def _by_order(chunk: str, merges: Merges) -> list[str]:
-    tokens = list(chunk)
-    for pair in merges:
-        tokens = _joined(tokens, pair)
-    return tokens
-
-
-BACKWARDS = "You apply the merges from the last learned to the first."
-SHORTCUTS: tuple[tuple[str, Callable[[str, Merges], list[str]]], ...] = (
-    ("You join the first pair that has a merge, from left to right. The earliest merge goes first, "
-     "wherever it stands.", _as_found),
-    ("You take the longest known token from the left, as WordPiece does. Repeat the merges "
-     "instead.", _longest_first),
-    (BACKWARDS, lambda chunk, merges: encode_by_rank(chunk, merges[::-1])),
-    (BACKWARDS, lambda chunk, merges: _by_order(chunk, merges[::-1])),
-    ("Nothing was joined.", lambda chunk, merges: list(chunk)),
-)  # fmt: skip
-
-
-def _encode_advice(cases: list[tuple[str, Merges]], answers: list[list]) -> str:
-    """The advice for the shortcut that would give these answers to all cases."""
-    for advice, shortcut in SHORTCUTS:
-        pairs = zip(cases, answers, strict=True)
-        if all(tokens == shortcut(chunk, merges) for (chunk, merges), tokens in pairs):
-            return advice
-    return "Is the earliest merge first, and is it applied at all its places, from left to right?"
+        raise Wrong(f"Return a list of pieces; you returned {found!r}.") from None
+    odd = [piece for piece in pieces if not isinstance(piece, str) or len(piece) < 2]
+    if odd:
+        raise Wrong(
+            f"A piece is a string of two characters or more; {odd[0]!r} is none. The single "
+            "characters are there in any case."
+        )
+    if len(set(pieces)) != len(pieces):
+        raise Wrong("One of your pieces comes twice, which is a place wasted.")
+    if len(pieces) != N_PIECES:
+        raise Wrong(f"You were asked for {N_PIECES} pieces; these are {len(pieces)}.")
+    return pieces

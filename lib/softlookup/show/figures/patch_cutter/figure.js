@@ -94,7 +94,7 @@ class Cutter {
       ` = ${count(down)} × ${count(this.columns)} patches, each a row of `,
       el("b", null, count(this.rows[0].length)),
       ` numbers (${this.image.length} × ${this.size}²).` +
-        ` If every token reads every token: ${count(n * n)} pairs.`,
+        ` If every token reads every token: ${counted(n * n, "pair")}.`,
     );
     this.picture.setAttribute(
       "aria-label",
