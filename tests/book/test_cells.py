@@ -18,7 +18,6 @@ NOT_YET = {
     "embeddings",
     "word2vec",
     "static_vectors",
-    "tokenization",
     "recurrence",
     "seq2seq",
     "soft_lookup",
