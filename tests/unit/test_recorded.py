@@ -125,7 +125,8 @@ def test_a_changed_library_changes_the_small_part(monkeypatch):
 
 
 def test_an_unknown_name_is_refused():
-    rule = "name must be one of 'ngram_shakespeare'; got name='ngram_milton'"
+    names = ", ".join(map(repr, EXPERIMENTS))
+    rule = f"name must be one of {names}; got name='ngram_milton'"
     for ask in recorded, recomputed, record, data_of, experiment_of:
         with pytest.raises(ValueError, match=re.escape(rule)):
             ask("ngram_milton")
