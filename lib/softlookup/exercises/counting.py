@@ -209,7 +209,7 @@ def check_rebuild(answer: Answer) -> str:
         draw.shuffle(pairs)
         _all_texts(answer(pairs), pairs)
     apart = [("a", "b"), ("c", "d")]
-    if list(answer(apart)):
+    if any(True for _ in answer(apart)):
         raise Wrong("No text has the pairs a b and c d and no others, but you found one.")
     return f"All texts of {len(cases)} bags of pairs, and none for a bag that no text has."
 
@@ -323,7 +323,11 @@ def _all_texts(found: object, pairs: list[tuple[str, str]]) -> None:
     if isinstance(found, str) or not isinstance(found, Iterable):
         raise Wrong(f"Return a list of texts; you returned {found!r}.")
     given = " and ".join(f"{a} {b}" for a, b in pairs)
-    yours = [tuple(text.split() if isinstance(text, str) else text) for text in found]
+    yours = []
+    for text in found:
+        if not isinstance(text, str | list | tuple):
+            raise Wrong(f"Each text should be a list of words; one of yours is {text!r}.")
+        yours.append(tuple(text.split() if isinstance(text, str) else text))
     for text in yours:
         if Counter(pairwise(text)) != Counter(pairs):
             raise Wrong(f"{' '.join(map(str, text))!r} does not have the pairs {given}, each as "
