@@ -2,7 +2,6 @@
 
 import re
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import torch
