@@ -361,15 +361,19 @@ def test_a_half_that_stands_on_the_page_is_a_half():
 
 def test_a_page_that_shows_the_answer_is_told(tmp_path):
     """The same exercise on a page that shows its answer, and on one that does not."""
-    windows = "def by_hand(tokens, n):\n    last = len(tokens) - n + 1\n"
-    windows += "    return [' '.join(tokens[k : k + n]) for k in range(last)]"
+    tables = "def by_hand(documents, words):\n"
+    tables += "    counts = [[tokens.count(word) for word in words] for tokens in documents]\n"
+    tables += "    n_j = [sum(word in tokens for tokens in documents) for word in words]\n"
+    tables += "    idf = [math.log10(len(documents) / n) for n in n_j]\n"
+    tables += "    return counts, idf, [[c * w for c, w in zip(row, idf)] for row in counts]"
+    imports = "import math\nfrom softlookup.exercises.counting import check_tables"
     found = []
-    for teaching in windows, "tokens = text.split()":
+    for teaching in tables, "tokens = text.split()":
         path = tmp_path / f"{len(found)}.ipynb"
-        text = "::::{exercise} Windows\n:label: ex-windows\n::::"
-        solution = windows.replace("by_hand", "mine") + "\n\n\ncheck_ngrams(mine)"
+        text = "::::{exercise} Tables\n:label: ex-tables\n::::"
+        solution = tables.replace("by_hand", "mine") + "\n\n\ncheck_tables(mine)"
         notebook = nbformat.v4.new_notebook(cells=[
-            nbformat.v4.new_code_cell("from softlookup.exercises.counting import check_ngrams"),
+            nbformat.v4.new_code_cell(imports),
             nbformat.v4.new_code_cell(teaching, id="teaching"),
             nbformat.v4.new_markdown_cell(text),
             nbformat.v4.new_code_cell(solution, metadata={"tags": ["solution"]}),

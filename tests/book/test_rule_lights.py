@@ -237,11 +237,11 @@ def choose(page, version, call):
 
 
 def expected_scores(settings):
-    test = split(messages())[1]
+    train = split(messages())[0]
     called = [
-        any(rule["fires"] for rule in python_finds(m.text, **settings).values()) for m in test
+        any(rule["fires"] for rule in python_finds(m.text, **settings).values()) for m in train
     ]
-    truth, called = torch.tensor([m.spam for m in test]), torch.tensor(called)
+    truth, called = torch.tensor([m.spam for m in train]), torch.tensor(called)
     pairs = list(zip(truth.tolist(), called.tolist(), strict=True))
     return (
         pairs.count((True, True)),
@@ -338,9 +338,9 @@ def test_the_slides_pattern_and_its_repair_tell_two_messages_apart(open_figure):
 
 def test_test_messages_come_in_order_with_their_label(open_figure):
     page = open_figure()
-    test = split(messages())[1]
-    button = page.get_by_role("button", name="A test message")
-    for message in [*test[:5], test[5]]:
+    train = split(messages())[0]
+    button = page.get_by_role("button", name="A training message")
+    for message in [*train[:5], train[5]]:
         button.click()
         assert page.locator("textarea").input_value() == message.text
         assert_shows(page, message.text, SETTINGS[0])

@@ -10,6 +10,7 @@ from torch.testing import assert_close
 
 from softlookup.words import (
     binary_matrix,
+    bm25,
     count_matrix,
     document_frequency,
     inverse_document_frequency,
@@ -333,3 +334,51 @@ def test_base_of_the_logarithm(base):
         inverse_document_frequency(table(1), 2, "log", base=base)
     with refused(f"base must be more than 1 and finite; got base={base}"):
         tf_idf(TF, base=base)
+
+
+# BM25
+
+
+def bm25_by_loop(counts, corpus, k1, b):
+    lengths = [sum(row) for row in corpus]
+    mean = Fraction(sum(lengths), len(lengths))
+    rows = []
+    for row in counts:
+        relative = 1 - b + b * sum(row) / float(mean)
+        weights = []
+        for j, c in enumerate(row):
+            n_j = sum(other[j] > 0 for other in corpus)
+            idf = math.log((len(corpus) - n_j + 0.5) / (n_j + 0.5) + 1)
+            weights.append(idf * c * (k1 + 1) / (c + k1 * relative) if c else 0.0)
+        rows.append(weights)
+    return table(*rows)
+
+
+@pytest.mark.parametrize(("k1", "b"), [(1.2, 0.75), (2.0, 0.0), (0.3, 1.0), (0.0, 0.4)])
+def test_bm25_by_a_loop(k1, b):
+    corpus = [[3, 0, 1, 0, 2], [1, 1, 0, 0, 0], [0, 0, 0, 0, 7]]
+    new = [[0, 2, 5, 1, 0], [0, 0, 0, 0, 0]]
+    assert_close(bm25(table(*corpus), k1=k1, b=b), bm25_by_loop(corpus, corpus, k1, b))
+    found = bm25(table(*new), k1=k1, b=b, corpus=table(*corpus))
+    assert_close(found, bm25_by_loop(new, corpus, k1, b))
+
+
+def test_bm25_saturates_and_holds_long_documents_back():
+    counts = table([1, 4], [2, 3], [50, 0], [0, 5])
+    row = bm25(counts, b=0.0)[:, 0]
+    assert row[0] < row[1] < row[2] < 2.2 * row[0]
+    short, long = bm25(table([1, 0], [1, 9], [0, 1]), k1=1.5, b=0.75)[:2, 0]
+    assert long < short
+
+
+def test_bm25_of_wrong_numbers():
+    with refused("k1 must be at least 0 and finite; got k1=-0.1"):
+        bm25(TF, k1=-0.1)
+    with refused("b must be from 0 to 1; got b=1.5"):
+        bm25(TF, b=1.5)
+    with refused("the corpus must hold at least one word"):
+        bm25(torch.zeros(2, 3))
+    with refused("counts must have at least one entry on its axis docs"):
+        bm25(torch.zeros(0, 3))
+    with refused("vocab"):
+        bm25(TF, corpus=TF[:, :5])

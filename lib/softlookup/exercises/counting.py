@@ -1,8 +1,10 @@
-"""Checks of chapter 2: the slide's tables, n-grams, variants that break, a spam filter."""
+"""Checks of chapter 2: the slide's tables, rarity, softmax, bags of pairs, two spam filters."""
 
 import math
 import random
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -10,15 +12,18 @@ from torch import Tensor
 from softlookup.data import LECTURE_SENTENCES, messages, split
 from softlookup.exercises.compare import Mistakes, compare, numbers
 from softlookup.exercises.verdict import Answer, Wrong, exercise
+from softlookup.ops import cosine_similarity
 from softlookup.words import (
     count_matrix,
     document_frequency,
     f1_score,
     inverse_document_frequency,
+    logistic_probability,
     ngrams,
     precision,
     recall,
     tf_idf,
+    top_words,
     word_tokens,
 )
 
@@ -93,48 +98,153 @@ def check_negative_idf(answer: Answer) -> str:
                 "A negative IDF needs a common word.")  # fmt: skip
 
 
-@exercise("return the list of n-grams.")
-def check_ngrams(answer: Answer) -> str:
-    """Check a function of (tokens, n) that returns the n-grams in order.
+@exercise("fill in the three probabilities and the slopes of both rows.")
+def check_error(answer: Answer) -> str:
+    """Check a softmax over three classes, and the slopes of the weights of two words.
 
     Args:
-        answer: The learner's function; an n-gram is a string or a sequence of n tokens.
-
-    Chapter: counting_words#exercises
-    """
-    draw = random.Random(2)
-    cases = [(["a", "b", "c"], 2), (["a", "b", "c"], 1), (["a", "b"], 3), ([], 1), (["a"], 1)]
-    for _ in range(40):
-        tokens = [draw.choice(["a", "rose", "is", "not"]) for _ in range(draw.randrange(13))]
-        cases.append((tokens, draw.randrange(1, 6)))
-    for tokens, n in cases:
-        _same_ngrams(answer(tokens, n), tokens, n)
-    return "The windows are right, and there are max(T − n + 1, 0) of them for 45 texts."
-
-
-@exercise("fill in the words and the cosine.")
-def check_zero_document(answer: Answer) -> str:
-    """Check which words of the lecture's first sentence keep a TF-IDF, and its cosine.
-
-    Args:
-        answer: A dictionary with "words", a list, and "cosine", a number or "undefined".
+        answer: A dictionary with "probabilities", three numbers, and "slopes", two rows of three.
 
     Chapter: counting_words#exercises
     """
     given = answer.value
-    if not isinstance(given, dict) or set(given) != {"words", "cosine"}:
-        raise Wrong('Answer with a dictionary that has the keys "words" and "cosine".')
-    words, cosine = answer.started(given["words"]), answer.started(given["cosine"])
-    if isinstance(words, str) or not isinstance(words, list | tuple | set):
-        raise Wrong(f"The words should be a list; you gave {words!r}.")
-    shared = sorted({str(word).lower() for word in words} & set(word_tokens(SLIDE[1])))
+    if not isinstance(given, dict) or set(given) != {"probabilities", "slopes"}:
+        raise Wrong('Answer with a dictionary that has the keys "probabilities" and "slopes".')
+    h, y = torch.tensor([1.0, 3.0]).double(), torch.tensor([0.0, 0.0, 1.0]).double()
+    powers = torch.tensor([1.0, 2.0, 5.0]).double()  # e to the scores 0, ln 2 and ln 5
+    p = powers / powers.sum()
+    mistakes = [
+        (powers, "You have the powers; divide each by their sum."),
+        (powers.log(), "These are the scores. Raise e to each, and divide by the sum."),
+        (powers.log() / powers.log().sum(), "You divided the scores themselves by their sum."),
+    ]
+    compare(answer.started(given["probabilities"]), p, "The list of probabilities", mistakes)
+    slopes = [
+        (torch.outer(h, y - p), "The sign is turned: the error is p minus y."),
+        (torch.outer(h, p), "The 1 of the true class is missing in the error p minus y."),
+        (torch.outer(p - y, h), "Rows belong to words and columns to classes; yours are turned."),
+        (torch.stack([p - y, p - y]), "These are the errors. Multiply each row by its count."),
+        (torch.outer(h, p - torch.tensor([1.0, 0, 0])), "The true class is the third."),
+        (torch.outer(h, p - y) / 2, "You took a mean over two words; there is one message."),
+    ]
+    shapes = {(3, 2): "Rows belong to words and columns to classes; yours are turned."}
+    expected = torch.outer(h, p - y)
+    compare(answer.started(given["slopes"]), expected, "The table of slopes", slopes, shapes=shapes)
+    return (
+        "The weights of the true class are to grow, the others to fall: three times as fast "
+        "for the word that occurs three times."
+    )
+
+
+@exercise("write a third sentence.")
+def check_third(answer: Answer) -> str:
+    """Check a third sentence that makes the TF-IDF cosine of the lecture's two that of counts.
+
+    Args:
+        answer: A text.
+
+    Chapter: counting_words#exercises
+    """
+    tokens = _tokens_of(answer.value)
+    documents = [*(word_tokens(text) for text in SLIDE), tokens]
+    vocabulary = list(dict.fromkeys(token for document in documents for token in document))
+    counts = count_matrix(documents, vocabulary)
+    found = tf_idf(counts)
+    if not found[0].any():
+        raise Wrong("To TF-IDF, x1 is still an empty page: each of its words is in all three.")
+    cosine = cosine_similarity(found[0], found[1]).item()
+    wanted = cosine_similarity(counts[0], counts[1]).item()
+    if math.isclose(cosine, wanted, rel_tol=1e-9):
+        return f"The cosine is {cosine:.3f}: all words of the two are equally rare now."
+    said = f"With yours the cosine is {cosine:.3f}, and {wanted:.3f} is asked for."
+    shared = sorted(set(documents[0]) & set(tokens))
     if shared:
-        raise Wrong(f"{shared[0]!r} is in x2. If it is in x1 too, it is in both documents, and "
-                    "log(2/2) = 0; if not, its count in x1 is 0.")  # fmt: skip
-    if words:
-        raise Wrong(f"{min(map(str, words))!r} is not a word of x1.")
-    _require_undefined(cosine)
-    return "No word keeps a weight, so x1 has length 0, and the cosine is 0/0: not defined."
+        raise Wrong(f"{said} {shared[0]!r} is now in all three documents, and weighs nothing.")
+    rare = [word for word in ("not", "yet") if word not in tokens]
+    raise Wrong(f"{said} {rare[0]!r} is in one document of three, the words of x1 are in two.")
+
+
+@exercise("write two texts.")
+def check_twins(answer: Answer) -> str:
+    """Check two different texts with the same words and the same pairs of neighbours.
+
+    Args:
+        answer: A list of two texts.
+
+    Chapter: counting_words#exercises
+    """
+    texts = answer.value
+    if isinstance(texts, str) or not isinstance(texts, list | tuple) or len(texts) != 2:
+        raise Wrong("Give a list of two texts.")
+    first, second = (_tokens_of(answer.started(text)) for text in texts)
+    if first == second:
+        raise Wrong("To our tokens, these two are the same text.")
+    if Counter(first) != Counter(second):
+        odd = sorted((Counter(first) - Counter(second)) + (Counter(second) - Counter(first)))
+        raise Wrong(f"Their bags of words differ: {odd[0]!r} does not occur equally often.")
+    pairs, others = Counter(ngrams(first, 2)), Counter(ngrams(second, 2))
+    if pairs != others:
+        odd = sorted((pairs - others) + (others - pairs))
+        raise Wrong(f"Their bags of pairs differ: {odd[0]!r} does not occur equally often.")
+    if Counter(ngrams(first, 3)) == Counter(ngrams(second, 3)):
+        return "Even their bags of three words are the same!"
+    return "No bag of words and no bag of pairs tells them apart; runs of three words do."
+
+
+@exercise("return the list of all texts.")
+def check_rebuild(answer: Answer) -> str:
+    """Check a function that finds all texts with a given bag of pairs.
+
+    Args:
+        answer: The learner's function of a list of pairs; it returns a list of lists of tokens.
+
+    Chapter: counting_words#exercises
+    """
+    draw = random.Random(2)
+    cases = [["a", "b"], ["a", "a", "a"], list("abab"), list("abcab"), list("abcabdab")]
+    for length in (4, 5, 6, 7, 7, 8, 8):
+        cases.append([draw.choice("abc") for _ in range(length)])
+    for text in cases:
+        pairs = list(pairwise(text))
+        draw.shuffle(pairs)
+        _all_texts(answer(pairs), pairs)
+    apart = [("a", "b"), ("c", "d")]
+    if any(True for _ in answer(apart)):
+        raise Wrong("No text has the pairs a b and c d and no others, but you found one.")
+    return f"All texts of {len(cases)} bags of pairs, and none for a bag that no text has."
+
+
+@exercise("return the weight of each word and the bias.")
+def check_bayes(answer: Answer) -> str:
+    """Check naive Bayes as a linear model: weights and bias from counts alone.
+
+    Args:
+        answer: The learner's function of (counts, y); it returns the weights and the bias.
+
+    Chapter: counting_words#exercises
+    """
+    counts = torch.tensor([[2, 1, 0], [1, 0, 0], [0, 1, 3], [0, 2, 1], [1, 0, 4]]).double()
+    many = torch.randint(0, 4, (11, 7), generator=torch.Generator().manual_seed(2)).double()
+    for rows in counts, many:
+        y = torch.tensor([int(i % 3 == 0) for i in range(len(rows))])
+        weight, bias = answer.several(2, "Return two things: the weights and the bias.", rows, y)
+        right_weight, right_bias = _bayes(rows, y)
+        compare(weight, right_weight, "The weights", _bayes_mistakes(rows, y))
+        tokens = torch.log(rows[y == 1].sum() / rows[y == 0].sum())
+        no_prior = "The bias says which class is more frequent; yours says that neither is."
+        compare(bias, right_bias, "The bias", [
+            (torch.zeros(()), no_prior),
+            (-right_bias, "Your bias has the wrong sign: it is to be above 0 if spam is frequent."),
+            (tokens, "You compared numbers of words; the bias compares numbers of messages."),
+        ])  # fmt: skip
+    train, test = split(messages())
+    old, new = ([word_tokens(message.text) for message in part] for part in (train, test))
+    words = top_words(old, 1000)
+    y = torch.tensor([int(message.spam) for message in train])
+    weight, bias = _bayes(count_matrix(old, words), y)
+    truth = torch.tensor([message.spam for message in test])
+    score = f1_score(truth, logistic_probability(weight, bias, count_matrix(new, words)) > 0.5)
+    return f"On the book's test messages these weights reach F1 = {score:.3f}, without descent."
 
 
 @exercise("return 1 or 0 for each message.")
@@ -209,45 +319,68 @@ def _tokens_of(text: object) -> list[str]:
     return tokens
 
 
-def _same_ngrams(found: object, tokens: list[str], n: int) -> None:
-    expected = ngrams(tokens, n)
+def _all_texts(found: object, pairs: list[tuple[str, str]]) -> None:
     if isinstance(found, str) or not isinstance(found, Iterable):
-        raise Wrong(f"Return a list of n-grams; you returned {found!r}.")
-    yours = [_joined(gram) for gram in found]
-    case = f"of {tokens} with n = {n}"
-    if len(yours) != len(expected):
-        raise Wrong(f"A text of {len(tokens)} tokens has {len(expected)} n-grams for n = {n}; "
-                    f"you found {len(yours)}. Where does the last window start?")  # fmt: skip
-    if sorted(yours) == sorted(expected) and yours != expected:
-        raise Wrong(f"Keep the n-grams in the order of the text; {case} yours are {yours}.")
-    if yours != expected:
-        wrong = next(pair for pair in zip(yours, expected, strict=True) if pair[0] != pair[1])
-        raise Wrong(f"One n-gram {case} is {wrong[1]!r}; yours is {wrong[0]!r}.")
+        raise Wrong(f"Return a list of texts; you returned {found!r}.")
+    given = " and ".join(f"{a} {b}" for a, b in pairs)
+    yours = []
+    for text in found:
+        if not isinstance(text, str | list | tuple):
+            raise Wrong(f"Each text should be a list of words; one of yours is {text!r}.")
+        yours.append(tuple(text.split() if isinstance(text, str) else text))
+    for text in yours:
+        if Counter(pairwise(text)) != Counter(pairs):
+            raise Wrong(f"{' '.join(map(str, text))!r} does not have the pairs {given}, each as "
+                        "often as given.")  # fmt: skip
+    if len(set(yours)) < len(yours):
+        twice = next(text for text in yours if yours.count(text) > 1)
+        raise Wrong(f"You list {' '.join(twice)!r} twice. Two equal pairs may change places "
+                    "without making another text.")  # fmt: skip
+    missing = sorted(_texts_of(pairs) - set(yours))
+    if missing:
+        raise Wrong(f"For the pairs {given} the text {' '.join(missing[0])!r} is missing.")
 
 
-def _joined(gram: object) -> str:
-    if isinstance(gram, list | tuple):
-        gram = " ".join(map(str, gram))
-    if not isinstance(gram, str):
-        raise Wrong(f"Each n-gram should be a string; one of yours is {gram!r}.")
-    return gram
+def _texts_of(pairs: Sequence[tuple[str, str]]) -> set[tuple[str, ...]]:
+    """All texts by trying every order of the pairs: slow, and plainly right."""
+    orders = [[order] for order in sorted(set(pairs))]
+    for _ in range(len(pairs) - 1):
+        orders = [
+            [*order, pair]
+            for order in orders
+            for pair in sorted(set(pairs))
+            if pair[0] == order[-1][1] and order.count(pair) < pairs.count(pair)
+        ]
+    return {(order[0][0], *(after for _, after in order)) for order in orders}
 
 
-def _require_undefined(cosine: object) -> None:
-    if isinstance(cosine, str):
-        if cosine.strip().lower() not in ("undefined", "nan", "0/0", "not defined"):
-            raise Wrong(f'The cosine should be a number or "undefined"; you gave {cosine!r}.')
-        return
-    try:
-        value = float(cosine)
-    except (TypeError, ValueError):
-        raise Wrong(f'The cosine should be a number or "undefined"; you gave {cosine!r}.') from None
-    if value == 0:
-        raise Wrong("The words are right. The library calls the cosine 0, by a rule; but what "
-                    "does the formula itself give, with a norm of 0 below the line?")  # fmt: skip
-    if not math.isnan(value):
-        raise Wrong(f"The words are right. The cosine cannot be {value:.4g}: "
-                    "put the length of x1 into the formula.")  # fmt: skip
+def _bayes(counts: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    one, zero = (counts[y == k].sum(dim=0) + 1 for k in (1, 0))
+    weight = torch.log(one / one.sum()) - torch.log(zero / zero.sum())
+    return weight, torch.log((y == 1).sum() / (y == 0).sum()).double()
+
+
+def _bayes_mistakes(counts: Tensor, y: Tensor) -> Mistakes:
+    one, zero = (counts[y == k].sum(dim=0) for k in (1, 0))
+    weight, _ = _bayes(counts, y)
+    n_one, n_zero = (y == 1).sum(), (y == 0).sum()
+    in_one, in_zero = ((counts[y == k] > 0).sum(dim=0) for k in (1, 0))
+    raw = torch.log(one / one.sum()) - torch.log(zero / zero.sum())
+    no_m = torch.log((one + 1) / one.sum()) - torch.log((zero + 1) / zero.sum())
+    no_share = torch.log((one + 1) / (zero + 1))
+    flags = torch.log((in_one + 1) / (n_one + 2)) - torch.log((in_zero + 1) / (n_zero + 2))
+    plus_one = torch.log((one + 1) / (one.sum() + 1)) - torch.log((zero + 1) / (zero.sum() + 1))
+    return [
+        (raw, "A word that one class never has gets an infinite weight: add 1 to each count."),
+        (-weight, "Your weights have the wrong sign: a word of spam is to have a positive one."),
+        (no_m, "The shares of a class do not sum to 1: if each word gets 1 more, the sum of all "
+               "words grows by how many there are."),
+        (plus_one, "The shares of a class do not sum to 1: each word got 1 more, but the sum of "
+                   "all words grew by 1 in all."),
+        (no_share, "You compared counts, not shares: the class with more words wins always."),
+        (flags, "You counted messages with the word. Here each occurrence counts."),
+        (weight / math.log(10), "Take the natural logarithm."),
+    ]  # fmt: skip
 
 
 def _labels(verdicts: object, length: int) -> Tensor:

@@ -1,15 +1,31 @@
-"""Checks of chapter 1: task families, scores by hand, a pattern, the repaired filter, names."""
+"""Checks of chapter 1: families, scores by hand, a pattern, tests that catch, rules, names."""
 
 import math
 import random
 import re
+from collections.abc import Callable
 from numbers import Integral, Real
 
 import numpy as np
+import torch
 from torch import Tensor
 
+from softlookup.data import messages, split
 from softlookup.exercises.verdict import Answer, Wrong, exercise
-from softlookup.words import token_offsets
+from softlookup.words import (
+    MEDICINES,
+    MONEY,
+    capital_spans,
+    f1_score,
+    medicine_spans,
+    money_spans,
+    precision,
+    recall,
+    rule_filter,
+    rule_spans,
+    token_offsets,
+    word_tokens,
+)
 
 FAMILIES = {
     "Is this review friendly or hostile?": "classification",
@@ -32,6 +48,8 @@ OUTPUTS = {
     "extraction": "pieces of the text itself",
     "retrieval": "documents of a collection, the fitting ones first",
 }
+MOST_TESTS = 6
+REQUIRED_F1 = 0.7
 SCORES = {"precision": 2 / 3, "recall": 2 / 4, "F1": 4 / 7}
 PATTERN_CASES = (
     ("Make $500 every week", True, "That is the rule's plainest case."),
@@ -64,22 +82,6 @@ PATTERN_CASES = (
     ("make 500 any week", False, "“any” does not belong to the rule."),
     ("make 500 every", False, "The period is missing."),
 )
-REPAIR_CASES = (
-    ("Cheap APIXABAN, no prescription", True, "The name of a medicine may be in capitals."),
-    ("My acetylcysteine is in the bathroom", True, "The name of a medicine may be in small "
-     "letters; a rule cannot know that this message is harmless."),
-    ("I'll be late... sorry", False, "Three dots are no medicine."),
-    ("2026", False, "There is no letter in it, so it is not mostly capitals."),
-    ("", False, "There is no letter in it: guard the share."),
-    ("WIN A PRIZE today", True, "9 of its 14 letters are capitals: that is most of them."),
-    ("NASA called me today", False, "4 of its 17 letters are capitals: that is not most of them."),
-    ("Hi! You could make $90 a day", True, "A promise may stand anywhere in the text."),
-    ("They Make £4,000 every month", True, "“every” is the rule's own word, and amounts may have "
-     "commas and another currency."),
-    ("Make your bed every day", False, "There is no amount in it."),
-    ("We make 500 cakes every week", False, "The amount is followed by cakes."),
-    ("Make it 5 a day", False, "Between “make” and the amount stands another word."),
-)  # fmt: skip
 NOTES = (
     "we met Ada Lovelace on Monday",
     "Yesterday Ada Lovelace met Charles Babbage.",
@@ -90,6 +92,62 @@ NOTES = (
     "Ada",
     "",
 )
+
+
+def _filter(
+    medicine: Callable[[str], bool] = lambda text: bool(medicine_spans(text)),
+    capitals: Callable[[str], bool] = lambda text: bool(capital_spans(text)),
+    money: Callable[[str], bool] = lambda text: bool(money_spans(text)),
+) -> Callable[[str], bool]:
+    """The repaired filter, with other rules in some places."""
+    return lambda text: medicine(text) or capitals(text) or money(text)
+
+
+def _names_in(text: str) -> bool:
+    return any(name in text.lower() for name in MEDICINES)
+
+
+def _share_of_all(text: str) -> bool:
+    return sum(character.isupper() for character in text) > len(text) / 2
+
+
+def _half(text: str) -> bool:
+    letters = [character for character in text if character.isalpha()]
+    return len(letters) > 0 and 2 * sum(map(str.isupper, letters)) >= len(letters)
+
+
+def _searched(pattern: str, flags: int = re.IGNORECASE) -> Callable[[str], bool]:
+    return lambda text: re.search(pattern, text, flags) is not None
+
+
+FAULTY = {
+    "its medicines must be written in small letters": _filter(
+        medicine=lambda text: any(
+            token in MEDICINES for token in word_tokens(text, lowercase=False)
+        )
+    ),
+    "it finds a medicine's name inside a longer word": _filter(medicine=_names_in),
+    "it asks whether a message has no small letter": _filter(
+        capitals=lambda text: text.upper() == text
+    ),
+    "half of the letters in capitals are enough for it": _filter(capitals=_half),
+    "it takes the share of capitals among all characters": _filter(capitals=_share_of_all),
+    "its money rule looks at the start of the message only": _filter(
+        money=lambda text: re.match(MONEY, text, re.IGNORECASE) is not None
+    ),
+    "its money rule wants small letters": _filter(money=_searched(MONEY, 0)),
+    "its money rule does not know the word every": _filter(
+        money=_searched(MONEY.replace("every|", "").replace("|every", ""))
+    ),
+    "its amounts have no commas": _filter(
+        money=lambda text: any("," not in text[start:end] for start, end in money_spans(text))
+    ),
+    "its money rule wants no period behind the amount": _filter(
+        money=_searched(r"\bmake\s+[$€£]?\d")
+    ),
+    "its money rule takes remake for make": _filter(money=_searched(MONEY.removeprefix(r"\b"))),
+}
+"""Filters with one fault each, by the fault."""
 
 
 @exercise("give each task its family.")
@@ -182,26 +240,63 @@ def check_pattern(answer: Answer) -> str:
     return f"It finds what it should in {len(PATTERN_CASES)} texts, and nothing else."
 
 
+@exercise("give six messages, each with its verdict.")
+def check_tests(answer: Answer) -> str:
+    """Check a few tests of the spam filter: each of eleven faulty filters must fail one of them.
+
+    Args:
+        answer: A dictionary from messages to verdicts, True for spam.
+
+    Chapter: tasks#exercises
+    """
+    tests = answer.value
+    if not isinstance(tests, dict) or not all(isinstance(text, str) for text in tests):
+        raise Wrong("Give a dictionary from messages to verdicts.")
+    if len(tests) > MOST_TESTS:
+        raise Wrong(f"You have {len(tests)} tests; {MOST_TESTS} are enough.")
+    for text, spam in tests.items():
+        if not isinstance(answer.started(spam), bool):
+            raise Wrong(f"The verdict on {text!r} should be True or False; yours is {spam!r}.")
+        if rule_filter(text) != spam:
+            said = [rule for rule, spans in rule_spans(text).items() if spans]
+            fires = f"{' and '.join(said)} fires" if said else "no rule fires"
+            raise Wrong(f"Even the repaired filter fails your test {text!r}: there {fires}.")
+    missed = [
+        fault
+        for fault, faulty in FAULTY.items()
+        if all(faulty(text) == spam for text, spam in tests.items())
+    ]
+    if missed:
+        found = len(FAULTY) - len(missed)
+        raise Wrong(f"Your tests find {found} of {len(FAULTY)} faulty filters. One that passes "
+                    f"them all: {missed[0]}.")  # fmt: skip
+    return f"With {len(tests)} tests you find all {len(FAULTY)} faulty filters."
+
+
 @exercise("return True or False for a message.")
-def check_repair(answer: Answer) -> str:
-    """Check a repaired spam filter on twelve messages.
+def check_rules(answer: Answer) -> str:
+    """Check a filter of hand-made rules on the test messages; tell by how much it is better.
 
     Args:
         answer: The learner's function of a text; it returns True for spam, else False.
 
     Chapter: tasks#exercises
     """
-    for text, spam, advice in REPAIR_CASES:
-        yours = answer(text)
-        if isinstance(yours, Tensor):
-            yours = yours.tolist()
-        if not isinstance(yours, bool | np.bool_):
-            raise Wrong(f"For {text!r} you returned {yours!r}: a function that says -> bool should "
-                        "return True or False.")  # fmt: skip
-        if bool(yours) != spam:
-            called = "ham" if spam else "spam"
-            raise Wrong(f"You call {text!r} {called}. {advice}")
-    return "All twelve messages, and nothing but True and False."
+    test = split(messages())[1]
+    truth = torch.tensor([message.spam for message in test])
+    called = torch.tensor([_verdict(answer(message.text), message.text) for message in test])
+    rules = torch.tensor([rule_filter(message.text) for message in test])
+    score, baseline = f1_score(truth, called), f1_score(truth, rules)
+    said = f"F1 = {score:.3f} on {len(test)} test messages; the three rules have {baseline:.3f}"
+    if score >= REQUIRED_F1:
+        return f"{said}."
+    if called.all() or not called.any():
+        raise Wrong(f"{said}. Yours says the same of every message.")
+    if f1_score(truth, ~called) >= REQUIRED_F1:
+        raise Wrong(f"{said}. Have you exchanged True and False?")
+    shares = f"precision {precision(truth, called):.3f}, recall {recall(truth, called):.3f}"
+    low = "it accuses too much ham" if called.sum() > truth.sum() else "it misses too much spam"
+    raise Wrong(f"{said}, and {REQUIRED_F1} is asked for. Yours has {shares}: {low}.")
 
 
 @exercise("return a list of (start, end) spans.")
@@ -221,6 +316,14 @@ def check_names(answer: Answer) -> str:
     for text in [*NOTES, *made]:
         _same_names(_pairs(answer(text)), name_spans(text), text)
     return f"All names in {len(NOTES) + len(made)} notes."
+
+
+def _verdict(found: object, text: str) -> bool:
+    if isinstance(found, Tensor):
+        found = found.tolist()
+    if not isinstance(found, bool | np.bool_):
+        raise Wrong(f"For {text!r} you returned {found!r}: return True or False.")
+    return bool(found)
 
 
 def _share(name: str, value: object) -> float:

@@ -3,7 +3,7 @@
 Read in this order:
 
 - ``text`` and ``rules``: words, offsets, a vocabulary, and what patterns alone find
-- ``counting``, ``classifiers``, ``metrics``: bags of words, TF-IDF, a filter, how good it is
+- ``counting``, ``classifiers``, ``metrics``: bags of words, TF-IDF, BM25, a filter, how good it is
 - ``tagging``: names in a text, marked word by word
 - ``embeddings``, ``cooccurrence``, ``quantization``: tables of vectors and what is near
 - ``clustering``, ``projection``, ``spreading``: groups, maps and labels made from vectors
@@ -26,6 +26,7 @@ from softlookup.words.counting import (
     IDF_VARIANTS,
     TF_VARIANTS,
     binary_matrix,
+    bm25,
     count_matrix,
     document_frequency,
     inverse_document_frequency,
@@ -97,6 +98,7 @@ __all__ = [
     "adjusted_rand_index",
     "binary_matrix",
     "bio_to_spans",
+    "bm25",
     "capital_share",
     "capital_spans",
     "class_tf_idf",

@@ -1,4 +1,4 @@
-"""Documents as rows of numbers: bags of words, term frequency, document frequency, TF-IDF."""
+"""Documents as rows of numbers: bags of words, term frequency, rarity, TF-IDF and BM25."""
 
 import math
 from collections import Counter
@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
-from softlookup.checks import Count, Range, Size, checked, require, require_distinct
+from softlookup.checks import Count, NotNegative, Range, Size, checked, require, require_distinct
 
 TermFrequency = Literal["count", "binary", "relative", "unique", "log"]
 InverseFrequency = Literal["inverse", "ratio", "log", "log_plus_one", "smooth"]
@@ -287,6 +287,50 @@ def tf_idf(
     """
     weight = inverse_document_frequency(document_frequency(counts), len(counts), idf, base=base)
     return term_frequency(counts, tf) * weight
+
+
+@checked(not_empty="docs")
+def bm25(
+    counts: Counts,
+    *,
+    k1: NotNegative = 1.2,
+    b: Annotated[float, Range(0, 1)] = 0.75,
+    corpus: Annotated[Float[Tensor, "corpus vocab"], Range(0)] | None = None,
+) -> Float[Tensor, "docs vocab"]:
+    r"""TF-IDF whose count saturates: $\text{idf}_j\,c_{ij}(k_1+1)/(c_{ij}+k_1\ell_i)$.
+
+    The relative length is $\ell_i = 1-b+b\,|x_i|/\overline{|x|}$, and the rarity
+    $\text{idf}_j = \ln(1+(N-N_j+\frac12)/(N_j+\frac12))$, which is never negative.
+
+    Args:
+        counts: Counts, from ``count_matrix``. A row's sum is its length $|x_i|$.
+        k1: When a repeated word stops to count, at least 0; with 0, counts become flags.
+        b: How much a long document is held back, from 0, not at all, to 1, by its full length.
+        corpus: Counts of the documents that $N$, $N_j$ and the mean length come from; None takes
+            ``counts``.
+
+    Returns:
+        One weight for each count. The score of a document for a query is the sum of its weights
+        for the query's words.
+
+    Raises:
+        ValueError: A count is negative or not finite, ``k1`` or ``b`` is out of range, the corpus
+            has no word at all or another vocabulary, or there is no document.
+
+    Source: Robertson and Zaragoza 2009, section 3.4. Chapter: counting_words#bm25.
+
+    Example:
+        >>> bm25(torch.tensor([[1.0, 0.0], [4.0, 1.0]]), b=0.0)
+        tensor([[0.1823, 0.0000],
+                [0.3085, 0.6931]])
+    """
+    seen = counts if corpus is None else corpus
+    mean_length = seen.sum(dim=1).mean()
+    require(bool(mean_length > 0), "the corpus must hold at least one word", words=0)
+    N_j = document_frequency(seen)
+    idf = torch.log1p((len(seen) - N_j + 0.5) / (N_j + 0.5))
+    length = 1 - b + b * counts.sum(dim=1, keepdim=True) / mean_length
+    return idf * counts * (k1 + 1) / (counts + k1 * length).where(counts > 0, 1)
 
 
 def _share(counts: Tensor, total: Tensor) -> Tensor:

@@ -10,11 +10,14 @@ from sklearn.linear_model import LogisticRegression
 
 from softlookup.data import messages
 from softlookup.exercises.counting import (
+    check_bayes,
+    check_error,
     check_filter,
     check_negative_idf,
-    check_ngrams,
+    check_rebuild,
     check_tables,
-    check_zero_document,
+    check_third,
+    check_twins,
 )
 
 RIGHT, WRONG = {}, {}
@@ -108,67 +111,153 @@ WRONG[check_negative_idf] = [
 ]
 
 
-def windows(tokens, n):
-    """Another right solution of the third exercise: tuples, from a loop that may not run."""
-    found = []
-    start = 0
-    while start + n <= len(tokens):
-        found.append(tuple(tokens[start : start + n]))
-        start += 1
-    return found
+ERROR = [[0.125, 0.25, -0.375], [0.375, 0.75, -1.125]]
+SHARES = [0.125, 0.25, 0.625]
 
 
-RIGHT[check_ngrams] = [
-    (windows,),
-    (lambda tokens, n: iter(windows(tokens, n)),),
+def error_answer(probabilities=SHARES, slopes=ERROR):
+    return {"probabilities": probabilities, "slopes": slopes}
+
+
+RIGHT[check_error] = [
+    (error_answer(),),
+    (error_answer(torch.tensor(SHARES), np.array(ERROR)),),
 ]
+WRONG[check_error] = {
+    "powers": (error_answer([1, 2, 5]), "divide each by their sum"),
+    "scores": (error_answer([0, math.log(2), math.log(5)]), "These are the scores"),
+    "linear": (
+        error_answer([0, math.log(2) / math.log(10), math.log(5) / math.log(10)]),
+        "divided the scores themselves",
+    ),
+    "upside down": (error_answer(slopes=-np.array(ERROR)), "The sign is turned"),
+    "no label": (
+        error_answer(slopes=[SHARES, [3 * p for p in SHARES]]),
+        "The 1 of the true class is missing",
+    ),
+    "turned": (error_answer(slopes=np.array(ERROR).T), "yours are turned"),
+    "errors": (error_answer(slopes=[ERROR[0], ERROR[0]]), "Multiply each row by its count"),
+    "another class": (
+        error_answer(slopes=[[-0.875, 0.25, 0.625], [-2.625, 0.75, 1.875]]),
+        "The true class is the third",
+    ),
+    "a mean": (error_answer(slopes=np.array(ERROR) / 2), "there is one message"),
+    "no dictionary": (SHARES, "dictionary"),
+    "half": (error_answer(slopes=...), "Nothing to check so far"),
+}
+
+RIGHT[check_third] = [("Not yet!",), (["not", "yet"],), ("not rain, yet rain",)]
+WRONG[check_third] = {
+    "new words": ("Rain at six", "the cosine is 0.426, and 0.735 is asked for. 'not' is in one"),
+    "one of the two": ("not today", "'yet' is in one document"),
+    "a shared word": ("not a yet", "'a' is now in all three documents"),
+    "all words": ("This is another sentence, a sentence", "still an empty page"),
+    "empty": ("...", "no word in it"),
+    "a number": (3, "should be a string"),
+}
+
+RIGHT[check_twins] = [
+    (["a b a c a", "a c a b a"],),
+    (("to be or to see or to", "to see or to be or to"),),
+]
+WRONG[check_twins] = {
+    "the same": (["a b", "A b!"], "the same text"),
+    "other words": (["a b", "a c"], "does not occur equally often"),
+    "other order": (["a b c", "c b a"], "Their bags of pairs differ"),
+    "one text": (["a b"], "a list of two texts"),
+    "a string": ("ab", "a list of two texts"),
+    "half": (["a b", ...], "Nothing to check so far"),
+}
 
 
-WRONG[check_ngrams] = {
-    "one too few": (lambda t, n: windows(t, n)[:-1], "Where does the last window start?"),
-    "short ones at the end": (
-        lambda t, n: [" ".join(t[i : i + n]) for i in range(len(t))],
-        "has 2 n-grams for n = 2; you found 3",
-    ),
-    "no overlap": (
-        lambda t, n: [" ".join(t[i : i + n]) for i in range(0, len(t) - n + 1, n)],
-        "has 2 n-grams for n = 2; you found 1",
-    ),
-    "distinct only": (lambda t, n: list(dict.fromkeys(windows(t, n))), "you found"),
-    "always bigrams": (lambda t, n: windows(t, 2), "for n = 1"),
-    "sorted": (lambda t, n: sorted(windows(t, n)), "in the order of the text"),
-    "from the end": (lambda t, n: windows(t, n)[::-1], "in the order of the text"),
-    "glued": (lambda t, n: ["".join(w) for w in windows(t, n)], "is 'a b'; yours is 'ab'"),
-    "one string": (lambda t, n: " ".join(t), "Return a list of n-grams"),
-    "a number": (lambda t, n: max(len(t) - n + 1, 0), "Return a list of n-grams"),
-    "positions": (lambda t, n: list(range(max(len(t) - n + 1, 0))), "should be a string"),
-    "short text in one piece": (
-        lambda t, n: windows(t, n) or [" ".join(t)],
-        "has 0 n-grams for n = 3; you found 1",
+def rebuilt(pairs, *, once=True, spent=True, complete=True, first_only=False):
+    """Another right solution: a stack of unfinished texts, with places to go wrong."""
+    found = []
+    open_texts = [([first, second], [k]) for k, (first, second) in enumerate(pairs)]
+    while open_texts:
+        text, used = open_texts.pop()
+        if len(used) == len(pairs):
+            found.append(text)
+            continue
+        rest = [k for k in range(len(pairs)) if not (spent and k in used)]
+        for k in rest:
+            if pairs[k][0] == text[-1]:
+                open_texts.append(([*text, pairs[k][1]], [*used, k]))
+        if not complete and len(used) > 1:
+            found.append(text)
+    unique = [list(text) for text in dict.fromkeys(map(tuple, found))]
+    if first_only:
+        return unique[:1]
+    return unique if once else found
+
+
+RIGHT[check_rebuild] = [
+    (rebuilt,),
+    (lambda pairs: [" ".join(text) for text in rebuilt(pairs)],),
+    (lambda pairs: iter(rebuilt(pairs)),),
+]
+WRONG[check_rebuild] = {
+    "twice": (lambda pairs: rebuilt(pairs, once=False), "twice"),
+    "pairs used again": (lambda pairs: rebuilt(pairs, spent=False), "does not have the pairs"),
+    "pairs left over": (lambda pairs: rebuilt(pairs, complete=False), "does not have the pairs"),
+    "one is enough": (lambda pairs: rebuilt(pairs, first_only=True), "is missing"),
+    "a text": (lambda pairs: "a b", "Return a list of texts"),
+    "always one": (
+        lambda pairs: rebuilt(pairs) or [["a", "b", "c", "d"]],
+        "No text has the pairs a b and c d",
     ),
 }
 
 
-RIGHT[check_zero_document] = [
-    ({"words": words, "cosine": cosine},)
-    for cosine in ["undefined", "NaN", " 0/0 ", math.nan, torch.tensor(math.nan)]
-    for words in [[], (), set()]
-]
-WRONG[check_zero_document] = [
-    ({"words": ["not"], "cosine": "undefined"}, "'not' is in x2"),
-    ({"words": ["This", "is"], "cosine": "undefined"}, "log(2/2) = 0"),
-    ({"words": ["rain"], "cosine": "undefined"}, "'rain' is not a word of x1"),
-    ({"words": "none", "cosine": "undefined"}, "should be a list"),
-    ({"words": [], "cosine": 0}, "by a rule"),
-    ({"words": [], "cosine": 1.0}, "cannot be 1"),
-    ({"words": [], "cosine": 0.734968}, "cannot be 0.735"),
-    ({"words": [], "cosine": "zero"}, 'a number or "undefined"'),
-    ({"words": [], "cosine": [0]}, 'a number or "undefined"'),
-    ({"words": []}, "the keys"),
-    ([[], "undefined"], "dictionary"),
-    ({"words": ..., "cosine": ...}, "Nothing to check so far"),
-    ({"words": [], "cosine": None}, "Nothing to check so far"),
-]
+def bayes(counts, y, *, add=1.0, words=None, prior=None):
+    """Another right solution: plain loops, with places to go wrong."""
+    shares = []
+    for k in (1, 0):
+        rows = [row for row, label in zip(counts.tolist(), y.tolist(), strict=True) if label == k]
+        totals = [sum(column) + add for column in zip(*rows, strict=True)]
+        whole = sum(totals) if words is None else sum(totals) - add * len(totals) + words
+        shares.append([total / whole for total in totals])
+    weight = [math.log(a / b) if a and b else math.inf for a, b in zip(*shares, strict=True)]
+    n_spam = int(y.sum())
+    return weight, math.log(n_spam / (len(y) - n_spam)) if prior is None else prior
+
+
+def of_messages(counts, y):
+    """Counts messages with the word, as a binary bag would."""
+    spam, ham = (((counts[y == k] > 0).sum(dim=0) + 1) / ((y == k).sum() + 2) for k in (1, 0))
+    return torch.log(spam / ham), bayes(counts, y)[1]
+
+
+def of_counts(counts, y):
+    """Compares counts where shares are meant."""
+    spam, ham = (counts[y == k].sum(dim=0) + 1 for k in (1, 0))
+    return torch.log(spam / ham), bayes(counts, y)[1]
+
+
+def raw(counts, y):
+    """Adds nothing."""
+    spam, ham = (counts[y == k].sum(dim=0) for k in (1, 0))
+    return torch.log(spam / spam.sum()) - torch.log(ham / ham.sum()), 0.0
+
+
+def by_tokens(counts, y):
+    """Takes the bias from the numbers of words."""
+    return bayes(counts, y)[0], torch.log(counts[y == 1].sum() / counts[y == 0].sum())
+
+
+RIGHT[check_bayes] = [(bayes,)]
+WRONG[check_bayes] = {
+    "nothing added": (raw, "add 1 to each count"),
+    "sums that stay": (partial(bayes, words=0), "how many there are"),
+    "sums that grow by one": (partial(bayes, words=1), "grew by 1 in all"),
+    "counts": (of_counts, "not shares"),
+    "messages": (of_messages, "Here each occurrence counts"),
+    "turned": (lambda c, y: ([-w for w in bayes(c, y)[0]], 0), "wrong sign"),
+    "no bias": (partial(bayes, prior=0), "neither is"),
+    "bias turned": (lambda c, y: (bayes(c, y)[0], -bayes(c, y)[1]), "wrong sign"),
+    "bias of words": (by_tokens, "numbers of messages"),
+    "one thing": (lambda c, y: bayes(c, y)[:1], "two things"),
+}
 
 
 def scikit_filter(texts, labels, new_texts, binary=True):

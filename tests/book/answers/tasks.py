@@ -2,7 +2,6 @@
 
 import re
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import torch
@@ -13,8 +12,9 @@ from softlookup.exercises.tasks import (
     check_families,
     check_names,
     check_pattern,
-    check_repair,
+    check_rules,
     check_scores,
+    check_tests,
 )
 from softlookup.words import MONEY, rule_filter, token_offsets
 
@@ -177,72 +177,77 @@ WRONG[check_pattern] |= {
 }
 
 
-# The repaired filter
+# Tests that catch
 
 
-def repaired(text, *, names=("acetylcysteine", "apixaban"), fold=True, search=re.search,
-             share=0.5, guard=True, pattern=BOOKS, kind=bool):  # fmt: skip
-    """Another right solution, with places to go wrong."""
-    where = text.lower() if fold else text
-    medicine = any(name in where for name in names)
-    letters = [c for c in text if c.isalpha()]
-    upper = len([c for c in letters if c.isupper()])
-    capitals = upper > share * len(letters) if guard else upper >= share * len(letters)
-    return kind(medicine or capitals or search(pattern, text) is not None)
-
-
-WRONG_FILTERS = {
-    "dots": ({"names": ("acetylcysteine", "apixaban", "...")}, "Three dots are no medicine"),
-    "capitals of names": (
-        {"names": ("Acetylcysteine", "Apixaban"), "fold": False},
-        "The name of a medicine may be in capitals",
-    ),
-    "numbers": ({"kind": int}, "you returned 1: a function that says -> bool"),
-    "words": ({"kind": str}, "you returned 'True'"),
-    "no guard": ({"guard": False}, "There is no letter in it"),
-    "all capitals": ({"share": 0.99}, "9 of its 14 letters are capitals"),
-    "some capitals": ({"share": 0.2}, "4 of its 17 letters are capitals"),
-    "at the start": ({"search": re.match}, "A promise may stand anywhere"),
-    "the slide's pattern": (
-        {"pattern": r"([Mm]ake)\s+([\w]+\s+|\$\d+\s+((per|for|a)\s+(week|day|year)))"},
-        "“every” is the rule's own word",
-    ),
-    "any amount": (
-        {"pattern": r"(?i)make.*(every|a) (day|month)"},
-        "'Make your bed every day' spam",
-    ),
-    "cakes": (
-        {"pattern": r"(?i)make\s+\S*\d\S*\s.*(every|a) (day|month|week)"},
-        "followed by cakes",
-    ),
-    "make it": (
-        {"pattern": r"(?i)make\s.*\d\S*\s(every|a) (day|month|week)"},
-        "another word",
-    ),
+SIX = {
+    "hi! Make $1,000 every week": True,
+    "an APIXABAN tablet for the night": True,
+    "BUY NOW!!! 12345": True,
+    "12345": False,
+    "AB cd": False,
+    "remake 500 every week, make 500 cakes, say viagrant": False,
+}
+OTHER_SIX = {
+    "You could Make £2,500.50 EVERY week": True,
+    "my Tadalafil has not come": True,
+    "HELP? 999 999 999": True,
+    "...": False,
+    "Aa": False,
+    "unviagra, remake 5 a day, make 5 of them": False,
 }
 
 
-RIGHT[check_repair] = [
-    (repaired,),
-    (rule_filter,),
-    (lambda text: np.bool_(repaired(text)),),
-    (lambda text: torch.tensor(repaired(text)),),
+def without(k):
+    return {text: spam for i, (text, spam) in enumerate(SIX.items()) if i != k}
+
+
+RIGHT[check_tests] = [(SIX,), (OTHER_SIX,)]
+WRONG[check_tests] = {
+    "no promise": (without(0), "find 7 of 11 faulty filters"),
+    "no medicine": (without(1), "its medicines must be written in small letters"),
+    "no shout": (without(2), "among all characters"),
+    "no number": (without(3), "no small letter"),
+    "no half": (without(4), "half of the letters"),
+    "no twin": (without(5), "inside a longer word"),
+    "a wrong verdict": ({"Make 5 a day": False}, "there money fires"),
+    "another wrong verdict": ({"Cheap pills": True}, "there no rule fires"),
+    "seven": ({**SIX, "hello": False}, "6 are enough"),
+    "a list": (list(SIX), "a dictionary"),
+    "numbers": ({"12345": 0}, "should be True or False"),
+    "half done": ({"12345": ...}, "Nothing to check so far"),
+    "none": ({}, "find 0 of 11"),
+}
+
+
+# Rules by hand
+
+
+HINTS = (
+    r"(?i)https?://|\b(claim|winner|won|prize|free|cash|loan|urgent|confirm|verify|dear|reply"
+    r"|deposit|fee|shipping|guaranteed|investment|prescription|gift cards?|www)\b"
+)
+
+
+def by_hand(text):
+    """Another right solution: words that sound like spam."""
+    return re.search(HINTS, text) is not None
+
+
+RIGHT[check_rules] = [
+    (by_hand,),
+    (lambda text: np.bool_(by_hand(text)),),
+    (lambda text: torch.tensor(by_hand(text)),),
 ]
-
-
-WRONG[check_repair] = {
-    name: (partial(repaired, **options), message)
-    for name, (options, message) in WRONG_FILTERS.items()
-}
-
-
-WRONG[check_repair] |= {
-    "always spam": (lambda text: True, "spam. "),
-    "always ham": (lambda text: False, "ham. "),
-    "the slide's own": (
-        lambda text: text.contains("Apixaban"),
-        "AttributeError: 'str' object has no attribute 'contains'",
-    ),
+WRONG[check_rules] = {
+    "the chapter's": (rule_filter, "it misses too much spam"),
+    "links alone": (lambda text: "http" in text, "it misses too much spam"),
+    "every long message": (lambda text: len(text) > 60, "it accuses too much ham"),
+    "always spam": (lambda text: True, "says the same of every message"),
+    "always ham": (lambda text: False, "says the same of every message"),
+    "turned": (lambda text: not by_hand(text), "exchanged True and False"),
+    "numbers": (lambda text: int(by_hand(text)), "return True or False"),
+    "an error": (lambda text: text.contains("prize"), "has no attribute 'contains'"),
 }
 
 

@@ -43,7 +43,7 @@ class RuleLights(Interactive):
     Raises:
         ValueError: ``text`` is no string or too long, or as ``Interactive``.
 
-    Source: lecture 000, "Heuristics". Chapter: tasks#the-filter.
+    Source: lecture 000, "Heuristics". Chapter: tasks#try-it-yourself.
 
     Example:
         >>> RuleLights("Make 90 a day").name
@@ -61,7 +61,7 @@ class RuleLights(Interactive):
         require(isinstance(text, str), "text must be a string", text=text)
         rule = f"text must have at most {_LONGEST} characters"
         require(len(text) <= _LONGEST, rule, characters=len(text))
-        test = split(messages())[1]
+        train = split(messages())[0]
         patterns = {
             "repaired": {"medicine": medicine_pattern(), "money": MONEY},
             "printed": {"medicines": PRINTED_MEDICINES, "money": PRINTED_MONEY},
@@ -72,7 +72,7 @@ class RuleLights(Interactive):
                 "text": text,
                 "examples": _EXAMPLES,
                 "patterns": patterns,
-                "messages": [[message.text, message.spam] for message in test],
+                "messages": [[message.text, message.spam] for message in train],
             },
             alt=alt,
             caption=caption,

@@ -116,11 +116,11 @@ class Lights {
       "div",
       { class: "rl-examples", role: "group", "aria-label": "Examples" },
       own,
-      button("A test message", () => this.writeNext()),
+      button("A training message", () => this.writeNext()),
     );
   }
 
-  /** The next message of the test set; after the last comes the first. */
+  /** The next message of the training set; after the last comes the first. */
   writeNext() {
     const [text] = this.messages[this.next];
     this.next = (this.next + 1) % this.messages.length;
@@ -168,7 +168,7 @@ class Lights {
       this.settings,
     );
     this.score.textContent =
-      `With these switches, on the ${this.messages.length} test messages: ` +
+      `With these switches, on the ${this.messages.length} training messages: ` +
       `${tp} of ${tp + fn} spam found, ${fp} ham called spam; precision ${format(precision, 3)}, ` +
       `recall ${format(recall, 3)}, F1 ${format(f1, 3)}.`;
   }

@@ -25,19 +25,21 @@ export function flagIcon() {
   );
 }
 
-/** A number that lines up on its decimal point: where there is none, blanks of the same width. */
-function aligned(value, digits) {
+/** A number that lines up on its decimal point: for the decimals it lacks, blanks of their width. */
+function aligned(value, digits, widest) {
   const text = fixed(value, digits);
-  return digits > 0 && !text.includes(".") ? `${text}\u2008${"\u2007".repeat(digits)}` : text;
+  const [, decimals = ""] = text.split(".");
+  const point = widest > 0 && decimals === "" ? "\u2008" : "";
+  return text + point + "\u2007".repeat(Math.max(widest - decimals.length, 0));
 }
 
-function numberCell(key, value, digits, { bar, kind = "" } = {}) {
+function numberCell(key, value, digits, { bar, kind = "", widest = digits } = {}) {
   const sign = value < 0 ? " tb-negative" : value === 0 ? " tb-zero" : "";
   const style = bar > 0 ? `--bar: ${bar.toFixed(3)}` : null;
   return el(
     "td",
     { "data-key": key, tabindex: "-1", style, class: kind + sign },
-    aligned(value, digits),
+    aligned(value, digits, widest),
   );
 }
 
@@ -47,8 +49,20 @@ function idfCell(j, value, digits) {
   return cell;
 }
 
+/** The decimals that a sum or a norm is shown with. */
+function footDecimals(rows, kind, measure) {
+  return Math.min(decimalsOf(rows.map(measure)), kind === "sum" ? 4 : Infinity);
+}
+
+/** The most decimals of any number in the columns of a side, so that all points line up. */
+function widestOf(rows) {
+  const shown = rows.flatMap((row) => row.slice(0, ROWS_SHOWN));
+  const feet = [footDecimals(rows, "sum", sum), footDecimals(rows, "norm", norm)];
+  return Math.max(decimalsOf(shown), ...feet);
+}
+
 /** The rows of words: what each column's numbers are, and how many digits they need. */
-function bodyRows(bench) {
+function bodyRows(bench, widest) {
   const { vocabulary, tfShown, df, idf, weights } = bench;
   const shown = vocabulary.slice(0, ROWS_SHOWN);
   const visible = (rows) => rows.flatMap((row) => row.slice(0, ROWS_SHOWN));
@@ -66,6 +80,7 @@ function bodyRows(bench) {
       el("th", { scope: "row", title: word }, el("bdi", null, word)),
       tfShown.map((row, i) =>
         numberCell(`tf:${i}:${j}`, row[j], digits.tf, {
+          widest: widest.tf,
           bar: row[j] / mostTf,
           kind: i ? "tb-tf" : "tb-tf tb-first",
         }),
@@ -74,6 +89,7 @@ function bodyRows(bench) {
       idfCell(j, idf[j], digits.idf),
       weights.map((row, i) =>
         numberCell(`weight:${i}:${j}`, row[j], digits.weight, {
+          widest: widest.weight,
           bar: Math.abs(row[j]) / mostWeight,
           kind: i ? "tb-weight" : "tb-weight tb-first",
         }),
@@ -82,12 +98,14 @@ function bodyRows(bench) {
   );
 }
 
-function footRow(bench, label, kind, measure) {
+function footRow(bench, widest, label, kind, measure) {
   const cells = (rows, side) => {
-    const values = rows.map(measure);
-    const digits = Math.min(decimalsOf(values), kind === "sum" ? 4 : Infinity);
-    return values.map((value, i) =>
-      numberCell(`${kind}-${side}:${i}`, value, digits, { kind: i ? "" : "tb-first" }),
+    const digits = footDecimals(rows, kind, measure);
+    return rows.map((row, i) =>
+      numberCell(`${kind}-${side}:${i}`, measure(row), digits, {
+        kind: i ? "" : "tb-first",
+        widest: widest[side],
+      }),
     );
   };
   return el(
@@ -137,10 +155,16 @@ function headRows({ settings, nDocuments }) {
 }
 
 export function drawTable(table, bench) {
+  const widest = { tf: widestOf(bench.tfShown), weight: widestOf(bench.weights) };
   table.replaceChildren(
     el("thead", null, headRows(bench)),
-    el("tbody", null, bodyRows(bench)),
-    el("tfoot", null, footRow(bench, "Sum", "sum", sum), footRow(bench, "Norm", "norm", norm)),
+    el("tbody", null, bodyRows(bench, widest)),
+    el(
+      "tfoot",
+      null,
+      footRow(bench, widest, "Sum", "sum", sum),
+      footRow(bench, widest, "Norm", "norm", norm),
+    ),
   );
 }
 
