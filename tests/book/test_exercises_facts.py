@@ -244,6 +244,20 @@ def test_accuracy_is_the_same_twice_and_leaves_the_readers_seed_alone():
         recurrence.recall_accuracy(0)
 
 
+def test_the_longest_path_counts_what_waits_and_not_what_stands_side_by_side():
+    x = torch.ones(3, requires_grad=True)
+    deep = x
+    for _ in range(5):
+        deep = deep.tanh()
+    wide = sum(x.tanh() for _ in range(7))
+    assert recurrence.longest_path(deep + wide, "Tanh") == 5
+    assert recurrence.longest_path(wide, "Tanh") == 1
+    assert recurrence.longest_path(deep, "Exp") == 0
+    assert recurrence.longest_path(deep) == 6  # five tanh, and the leaf
+    with pytest.raises(ValueError, match="must come from what requires a gradient"):
+        recurrence.longest_path(torch.ones(3))
+
+
 # 9. seq2seq
 
 

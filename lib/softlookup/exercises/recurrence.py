@@ -1,54 +1,67 @@
-"""Checks of chapter 9: the worked example, PyTorch's cell, a silent block, BPTT, recall."""
+"""Checks of chapter 9: two steps, a silent block, PyTorch's cell, BPTT, recall, depth, a scan."""
 
+from copy import deepcopy
 from functools import cache
 
 import torch
 from torch import Tensor, nn
 
-from softlookup.checks import require_int
+from softlookup.checks import require, require_int
 from softlookup.exercises.compare import Mistakes, compare, draws, numbers, one_number
 from softlookup.exercises.verdict import Answer, Wrong, exercise
-from softlookup.layers import RNNCell, bptt, unroll
+from softlookup.layers import LSTMCell, RNNCell, bptt, unroll
 
-_STATE, _OUTPUT, _FIRST_WRONG = (0.421899, 0.537050), 0.820864, 0.4228
-_LETTERS, _UNITS, _ENOUGH, _LONGEST = 8, 16, 0.9, 64
+_LECTURE = (
+    ((0.1, 0.2), (-0.1, 0.3)),
+    ((0.4, 0.5), (0.6, 0.7)),
+    (0.1, 0.2),
+    (0.8, 0.9),
+    (0.5, -0.5),
+)
+"""W_hh, W_xh, b, W_hy and the first state of lecture 003's example."""
+_LETTERS, _UNITS, _ENOUGH, _LONGEST, _MOST_WAITS = 8, 16, 0.9, 64, 300
 _GRADIENTS = ("W_xh", "W_hh", "b", "W_hy")
 
 
-@exercise(
-    "compute the new state.", "compute the output.", "name the first wrong number of the slides."
-)
-def check_worked(state: Answer, output: Answer, first_wrong: Answer) -> str:
-    """Check the numbers of lecture 003's worked example, and its first wrong digit.
+@exercise("compute the new state.", "compute the output.")
+def check_second(state: Answer, output: Answer) -> str:
+    """Check what the network of lecture 003's example makes of a second input, (0, 1).
 
     Args:
         state: The new state, two numbers to six decimals.
         output: The output, to six decimals.
-        first_wrong: The first wrong number on the slides that the others are computed from.
 
     Chapter: recurrence#exercises
     """
-    expected = torch.tensor(_STATE, dtype=torch.float64)
+    W_hh, W_xh, b, W_hy, start = (torch.tensor(part, dtype=torch.float64) for part in _LECTURE)
+
+    def after(hidden: Tensor, column: int) -> Tensor:
+        return torch.tanh(W_hh @ hidden + W_xh[:, column] + b)
+
+    first = after(start, 0)
+    expected = after(first, 1)
+    by_slide = torch.tensor((0.4228, 0.5370), dtype=torch.float64)
     mistakes = [
-        (torch.tensor((0.45, 0.60)), "That is a, before the activation."),
-        (torch.tensor((0.4228, 0.5370)), "Those are the slide's digits; compute them yourself."),
+        (first, "That is the state after the first input."),
+        (after(start, 1), "The old state is now the one that the first input has left."),
+        (after(first, 0), "That is the first input again; the second is (0, 1)."),
+        (expected.atanh(), "That is a, before the activation."),
+        (after(first.atanh(), 1), "The first step has a tanh, too."),
+        (torch.tanh(W_hh @ first + b), "The second input is missing."),
+        (after(by_slide, 1), "You went on from the slide's 0.4228, which is not tanh of 0.45."),
+        (after(first.round(decimals=4), 1), "Do not round in between."),
     ]
 
     def otherwise(found: Tensor, _: Tensor) -> str:
         return f"The state is not right to six decimals; yours is {found.tolist()}."
 
-    compare(state.value, expected, "The state", mistakes, otherwise, tolerance=2e-6)
+    compare(state.value, expected, "The state", mistakes, otherwise, tolerance=1e-6)
     y = one_number(output.value, "The output")
-    if abs(y - 0.9) < 1e-5:
-        raise Wrong("0.9 is the output without tanh.")
-    if abs(y - _OUTPUT) > 2e-6:
+    if abs(y - W_hy @ expected.atanh()) < 1e-5:
+        raise Wrong("That is the output without the last tanh.")
+    if abs(y - W_hy @ expected) > 2e-6:
         raise Wrong(f"The output is W_hy h, to six decimals; yours is {y}.")
-    wrong = one_number(first_wrong.value, "The number")
-    if min(abs(wrong - 0.8215), abs(wrong - 0.3382)) < 1e-6:
-        raise Wrong(f"{wrong:.4f} is wrong, but only because an earlier number is.")
-    if abs(wrong - _FIRST_WRONG) > 1e-6:
-        raise Wrong("Compare number by number, from a on; give it as the slide prints it.")
-    return "The slide prints 0.4228 for 0.4219, and the output carries the slip to 0.8215."
+    return "Two steps of the lecture's network, to six decimals."
 
 
 @exercise("return the new state of each text.")
@@ -156,6 +169,149 @@ def check_gap(answer: Answer) -> str:
     if smaller < gap:
         raise Wrong(f"A smaller gap is enough: somewhere below {int(gap)} it already fails.")
     return f"At {smaller} it falls to {share:.0%}; one letter fewer, and it still held."
+
+
+@exercise("return an LSTM that counts, and the weights of its scores.")
+def check_depth(my_counter: Answer) -> str:
+    """Check an LSTM that says after each character how many brackets are open, from 0 to 9.
+
+    Args:
+        my_counter: The learner's function without arguments. It returns an ``LSTMCell`` with three
+            inputs (opening, closing, letter), W_hy with ten rows, and b_y with ten numbers.
+
+    Chapter: recurrence#exercises
+    """
+    complaint = "Return three things: an LSTMCell(3, k), W_hy (10 × k) and b_y (10 numbers)."
+    cell, W_hy, b_y = my_counter.several(3, complaint)
+    if not isinstance(cell, LSTMCell) or cell.d_in != 3:
+        raise Wrong("The first thing must be an LSTMCell with d_in = 3.")
+    W_hy = numbers(W_hy, torch.zeros(10, cell.d_hidden), "W_hy")
+    b_y = numbers(b_y, torch.zeros(10), "b_y")
+    cell = deepcopy(cell).double()
+    for text in _bracket_texts():
+        x = torch.eye(3, dtype=torch.float64)[["()".find(letter) % 3 for letter in text]]
+        with torch.no_grad():
+            states, _ = unroll(cell, x)
+        said = (states @ W_hy.mT + b_y).argmax(dim=1).tolist()
+        depth = 0
+        for t, letter in enumerate(text):
+            depth += (letter == "(") - (letter == ")")
+            if said[t] != depth:
+                raise Wrong(_miscounted(text[: t + 1], said[: t + 1], depth))
+    return "It counts to nine over 400 characters, and it was never trained."
+
+
+@exercise("return all states of the recurrence.")
+def check_scan(my_scan: Answer) -> str:
+    """Check a linear recurrence whose steps do not wait for one another.
+
+    Args:
+        my_scan: The learner's function of (a, b), both with a row for each step; it returns all
+            states of h_t = a_t h_{t-1} + b_t from h_0 = 0.
+
+    Chapter: recurrence#exercises
+    """
+    for n in 1, 2, 7, 1000:
+        a, b = draws((n, 3), (n, 3), seed=n)
+        a = a.clamp(-1, 1)
+        a[n // 2, 0] = 0
+        expected = _scanned(a, b)
+        shifted = torch.cat([torch.zeros(1, 3, dtype=torch.float64), expected[:-1]])
+        mistakes = [
+            (shifted, "These are the states before each step; return those after it."),
+            (_scanned(a.abs(), b), "Some a_t are negative: an absolute value was lost."),
+            (a * (shifted + b), "The gate multiplies the old state alone, not what is added."),
+            (_scanned(a.flip(0), b.flip(0)).flip(0), "You began at the end of the text."),
+        ]
+        found = my_scan(a, b, kept="Leave a and b as they were given.")
+        if isinstance(found, Tensor) and found.shape == (n, 3) and found.isnan().any():
+            raise Wrong("NaN: a logarithm of a negative number, or a division by an a_t of 0?")
+        off = f"With n = {n} the states are off."
+        compare(found, expected, "What you return", mistakes, off, tolerance=1e-8)
+    a, b = (part.clamp(-1, 1).requires_grad_() for part in draws((1024, 3), (1024, 3), seed=0))
+    found = my_scan(a, b)
+    if not isinstance(found, Tensor) or found.grad_fn is None:
+        raise Wrong("The numbers are right. Use tensors all the way: the check follows the graph.")
+    if longest_path(found, "Cum"):
+        raise Wrong("torch.cumprod and its like are such scans themselves: use products and sums.")
+    n_waits = longest_path(found)
+    if n_waits > _MOST_WAITS:
+        raise Wrong(f"The numbers are right, but for n = 1024 {n_waits} operations stand in line.")
+    return f"Right, and for 1024 steps only {n_waits} operations stand one behind the other."
+
+
+def longest_path(result: Tensor, kind: str = "") -> int:
+    """How many operations of a kind stand one behind the other on the longest way to a result.
+
+    Args:
+        result: What was computed, from something that requires a gradient.
+        kind: What the operation's name in PyTorch's graph begins with, "Tanh"; empty for any.
+
+    Returns:
+        Their number on the way with the most of them.
+
+    Raises:
+        ValueError: PyTorch has recorded no graph for the result.
+
+    Chapter: recurrence#the-recurrent-layer
+
+    Example:
+        >>> x = torch.ones(3, requires_grad=True)
+        >>> longest_path(x.tanh().tanh() + x.tanh(), "Tanh")
+        2
+    """
+    require(result.grad_fn is not None, "result must come from what requires a gradient")
+    depths, waiting = {}, [(result.grad_fn, False)]
+    while waiting:
+        node, is_ready = waiting.pop()
+        parents = [parent for parent, _ in node.next_functions if parent is not None]
+        if is_ready:
+            before = max((depths[parent] for parent in parents), default=0)
+            depths[node] = before + node.name().startswith(kind)
+        elif node not in depths:
+            waiting.append((node, True))
+            waiting.extend((parent, False) for parent in parents)
+    return depths[result.grad_fn]
+
+
+def _scanned(a: Tensor, b: Tensor) -> Tensor:
+    hidden, states = torch.zeros_like(b[0]), []
+    for gate, added in zip(a, b, strict=True):
+        hidden = gate * hidden + added
+        states.append(hidden)
+    return torch.stack(states)
+
+
+def _bracket_texts() -> list[str]:
+    """Texts that try one thing after the other: up, letters, down, nine deep, and long ones."""
+    texts = ["((", "(a", "()", "(a(b)c)d", "(" * 9 + ")" * 9, "(((" + "a" * 397]
+    generator = torch.Generator().manual_seed(9)
+    for _ in range(8):
+        text, depth = "", 0
+        for draw in torch.rand(400, generator=generator).tolist():
+            letter = "(" if draw < 0.4 else ")" if draw < 0.75 else "a"
+            if (letter == "(" and depth == 9) or (letter == ")" and depth == 0):
+                letter = "b"
+            depth += (letter == "(") - (letter == ")")
+            text += letter
+        texts.append(text)
+    return texts
+
+
+def _miscounted(text: str, said: list[int], depth: int) -> str:
+    """What to say about the first character after which the number is wrong."""
+    shown = f"“{text}”" if len(text) <= 24 else f"{len(text)} characters"
+    told = f"After {shown} {depth} are open; your network says {said[-1]}."
+    before = said[-2] if len(said) > 1 else 0
+    if text[-1] not in "()" and said[-1] != before:
+        if len(text) > 20:
+            return f"{told} It fades or drifts: are the gates near enough to 0 or 1?"
+        return f"{told} A letter must not change the memory: its g is 0, and f is 1."
+    if text[-1] == ")" and said[-1] >= before:
+        return f"{told} A closing bracket must take away what an opening one has added."
+    if text == "(" * len(text) and len(text) > 1:
+        return f"{told} tanh(c) flattens: count in smaller steps, and place the marks by it."
+    return told
 
 
 def recall_accuracy(gap: int) -> float:

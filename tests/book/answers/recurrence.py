@@ -10,42 +10,54 @@ from answers import Later
 from softlookup.exercises.recurrence import (
     check_bptt,
     check_cell,
+    check_depth,
     check_gap,
     check_identity,
-    check_worked,
+    check_scan,
+    check_second,
     recall_accuracy,
 )
-from softlookup.layers import bptt, rnn_step
+from softlookup.layers import GRUCell, LSTMCell, bptt, rnn_step
 
 RIGHT, WRONG = {}, {}
 
-STATE, OUTPUT = [0.421899, 0.537050], 0.820864
+# The second step
 
 
-# The worked example
+W_HH = torch.tensor([[0.1, 0.2], [-0.1, 0.3]]).double()
+W_XH = torch.tensor([[0.4, 0.5], [0.6, 0.7]]).double()
+B, W_HY = torch.tensor([0.1, 0.2]).double(), torch.tensor([0.8, 0.9]).double()
+START, ONE, TWO = (torch.tensor(v).double() for v in ([0.5, -0.5], [1.0, 0.0], [0.0, 1.0]))
 
 
-TANH = torch.tensor([0.45, 0.6]).double().tanh()
-RIGHT[check_worked] = [
-    (STATE, OUTPUT, 0.4228),
-    (TANH, torch.tensor([0.8, 0.9]).double() @ TANH, 0.4228),
-    (np.array(STATE), [OUTPUT], np.float64(0.4228)),
+def step(h, x):
+    return rnn_step(x, h, W_XH, W_HH, B)
+
+
+FIRST = step(START, ONE)
+STATE = step(FIRST, TWO)
+OUTPUT = (W_HY @ STATE).item()
+RIGHT[check_second] = [
+    (STATE, OUTPUT),
+    ([round(v, 6) for v in STATE.tolist()], round(OUTPUT, 6)),
+    (np.array(STATE.tolist()), [OUTPUT]),
 ]
-WRONG[check_worked] = [
-    (..., ..., ..., "Nothing to check so far: compute the new state"),
-    (STATE, ..., ..., "Nothing to check so far: compute the output"),
-    (STATE, OUTPUT, ..., "Nothing to check so far: name the first wrong number"),
-    ([0.45, 0.6], OUTPUT, 0.4228, "before the activation"),
-    ([0.4228, 0.5370], OUTPUT, 0.4228, "the slide's digits"),
-    ([0.4219, 0.537], OUTPUT, 0.4228, "to six decimals"),
-    ([STATE], OUTPUT, 0.4228, "should have shape (2,)"),
-    (STATE, 0.9, 0.4228, "without tanh"),
-    (STATE, 0.8209, 0.4228, "to six decimals"),
-    (STATE, "much", 0.4228, "should be one number"),
-    (STATE, OUTPUT, 0.8215, "only because an earlier number is"),
-    (STATE, OUTPUT, 0.3382, "only because an earlier number is"),
-    (STATE, OUTPUT, 0.45, "Compare number by number"),
-    (STATE, OUTPUT, [1, 2], "should have shape (1,)"),
+WRONG[check_second] = [
+    (..., ..., "Nothing to check so far: compute the new state"),
+    (STATE, ..., "Nothing to check so far: compute the output"),
+    (FIRST, OUTPUT, "after the first input"),
+    (step(START, TWO), OUTPUT, "the one that the first input has left"),
+    (step(FIRST, ONE), OUTPUT, "the first input again"),
+    (STATE.atanh(), OUTPUT, "before the activation"),
+    (step(FIRST.atanh(), TWO), OUTPUT, "The first step has a tanh, too"),
+    (step(FIRST, 0 * TWO), OUTPUT, "The second input is missing"),
+    (step(torch.tensor([0.4228, 0.5370]).double(), TWO), OUTPUT, "the slide's 0.4228"),
+    (step(torch.tensor([0.4219, 0.5370]).double(), TWO), OUTPUT, "Do not round in between"),
+    (-STATE, OUTPUT, "to six decimals"),
+    ([STATE.tolist()], OUTPUT, "should have shape (2,)"),
+    (STATE, (W_HY @ STATE.atanh()).item(), "without the last tanh"),
+    (STATE, round(OUTPUT, 3), "to six decimals"),
+    (STATE, "much", "should be one number"),
 ]
 
 
@@ -194,4 +206,108 @@ WRONG[check_gap] = [
     (65, "whole number from 1 to 64"),
     (2.5, "whole number from 1 to 64"),
     ("eight", "should be one number"),
+]
+
+
+# The depth
+
+
+def counter(step=0.02, k=1, *, f=20.0, i=20.0, o=20.0, closing=-1.0, letter=0.0, straight=False):
+    cell = LSTMCell(3, k).double()
+    with torch.no_grad():
+        for parameter in cell.parameters():
+            parameter.zero_()
+        cell.W_xh.bias.copy_(torch.tensor([i, f, 0.0, o]).repeat_interleave(k))
+        row = torch.tensor([step, closing * step, letter * step])
+        cell.W_xh.weight[2 * k : 3 * k] = row
+    marks = torch.arange(10).double() * np.tanh(step)
+    marks = marks if straight else marks.tanh()
+    return cell, (2 * marks[:, None]).repeat(1, k) / k, -(marks**2)
+
+
+def counter_of_many_units():
+    return counter(k=3)
+
+
+def forgetful_start():
+    cell, W_hy, b_y = counter()
+    return cell, W_hy.tolist(), b_y.tolist()
+
+
+RIGHT[check_depth] = [(counter,), (counter_of_many_units,), (forgetful_start,)]
+WRONG[check_depth] = [
+    (..., "Nothing to check so far"),
+    (lambda: None, "Nothing to check so far"),
+    (lambda: counter()[:2], "Return three things"),
+    (lambda: (GRUCell(3, 1), *counter()[1:]), "must be an LSTMCell with d_in = 3"),
+    (lambda: (LSTMCell(2, 1), *counter()[1:]), "must be an LSTMCell with d_in = 3"),
+    (lambda: (counter()[0], counter()[1].mT, counter()[2]), "W_hy should have shape (10, 1)"),
+    (lambda: counter(closing=0.0), "must take away"),
+    (lambda: counter(letter=1.0), "A letter must not change the memory"),
+    (lambda: counter(f=6.0), "are the gates near enough"),
+    (lambda: counter(step=1.0, straight=True), "tanh(c) flattens"),
+    (lambda: (counter()[0], counter()[1], 0 * counter()[2]), "your network says 9"),
+]
+
+
+# The scan
+
+
+def looped(a, b):
+    h, states = torch.zeros_like(b[0]), []
+    for gate, added in zip(a, b, strict=True):
+        h = gate * h + added
+        states.append(h)
+    return torch.stack(states)
+
+
+def halved(a, b):
+    """Pairs of steps, then the recurrence of the pairs, then the steps between them."""
+    if len(a) == 1:
+        return b
+    odd = len(a) % 2
+    if odd:
+        a, b = torch.cat([a, a[:1]]), torch.cat([b, b[:1]])
+    pairs = halved(a[1::2] * a[::2], a[1::2] * b[::2] + b[1::2])
+    before = torch.cat([torch.zeros_like(pairs[:1]), pairs[:-1]])
+    states = torch.stack([a[::2] * before + b[::2], pairs], dim=1).flatten(0, 1)
+    return states[: len(states) - odd]
+
+
+def doubled(a, b):
+    reach = 1
+    while reach < len(a):
+        b = b + a * torch.cat([torch.zeros_like(b[:reach]), b[:-reach]])
+        a = a * torch.cat([torch.ones_like(a[:reach]), a[:-reach]])
+        reach *= 2
+    return b
+
+
+def by_logarithms(a, b):
+    products = a.log().cumsum(0).exp()
+    return products * (b / products).cumsum(0)
+
+
+def by_cumprod(a, b):
+    """All products of gates at once; right, but cumprod is itself a scan."""
+    steps = torch.arange(len(a))
+    late = (steps[:, None] > steps)[:, :, None]
+    products = torch.where(late, a[:, None], 1.0).cumprod(0)
+    return (products * (steps[:, None] >= steps)[:, :, None] * b).sum(1)
+
+
+RIGHT[check_scan] = [(doubled,), (halved,)]
+WRONG[check_scan] = [
+    (..., "Nothing to check so far"),
+    (lambda a, b: None, "Nothing to check so far"),
+    (looped, "operations stand in line"),
+    (lambda a, b: doubled(a.detach(), b.detach()), "follows the graph"),
+    (by_cumprod, "torch.cumprod and its like"),
+    (by_logarithms, "NaN"),
+    (lambda a, b: looped(a.abs(), b), "Some a_t are negative"),
+    (lambda a, b: torch.cat([0 * b[:1], looped(a, b)[:-1]]), "the states before each step"),
+    (lambda a, b: looped(a.flip(0), b.flip(0)).flip(0), "You began at the end"),
+    (lambda a, b: doubled(a, b)[-1], "should have shape"),
+    (lambda a, b: doubled(a, b) + 1e-4, "the states are off"),
+    (lambda a, b: doubled(a.mul_(1.0).add_(1), b), "Leave a and b as they were given"),
 ]
