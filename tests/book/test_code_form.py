@@ -12,7 +12,6 @@ SKIP = "fmt: " + "skip"
 NOT_YET = {
     "chapters/embeddings.ipynb",
     "chapters/static_vectors.ipynb",
-    "chapters/recurrence.ipynb",
     "chapters/seq2seq.ipynb",
     "chapters/limits.ipynb",
     "chapters/many_heads.ipynb",
