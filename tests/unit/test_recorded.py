@@ -125,7 +125,8 @@ def test_a_changed_library_changes_the_small_part(monkeypatch):
 
 
 def test_an_unknown_name_is_refused():
-    rule = "name must be one of 'ngram_shakespeare'; got name='ngram_milton'"
+    known = ", ".join(map(repr, EXPERIMENTS))
+    rule = f"name must be one of {known}; got name='ngram_milton'"
     for ask in recorded, recomputed, record, data_of, experiment_of:
         with pytest.raises(ValueError, match=re.escape(rule)):
             ask("ngram_milton")
@@ -242,12 +243,13 @@ def test_numbers_that_are_none_are_not_written(trial, monkeypatch):
 
 
 def test_the_command_records_or_says_what_is_missing(monkeypatch, capsys):
+    known = ", ".join(EXPERIMENTS)
     monkeypatch.setattr("sys.argv", ["record", "ngram_shakespeare"])
     monkeypatch.setattr(command, "record", lambda name: replace(EXAMPLE, name=name))
     command.main()
     assert capsys.readouterr().out == f"{EXAMPLE.mark()}\n"
     monkeypatch.setattr("sys.argv", ["record"])
-    with pytest.raises(SystemExit, match=r"make record NAME=...; there are: ngram_shakespeare"):
+    with pytest.raises(SystemExit, match=rf"make record NAME=...; there are: {known}"):
         command.main()
     monkeypatch.setattr("sys.argv", ["record", "ngram_milton"])
     monkeypatch.setattr(command, "record", record)

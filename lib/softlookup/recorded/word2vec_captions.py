@@ -23,9 +23,19 @@ STARTS = 3
 """How many times the text is read from the beginning, each time with other random numbers."""
 
 SHOWN = (
-    "dog", "guitar", "kitchen", "snow", "surfing", "chef", "two", "red", "bank", "happy", "left",
+    "dog",
+    "guitar",
+    "kitchen",
+    "snow",
+    "surfing",
+    "chef",
+    "two",
+    "red",
+    "bank",
+    "happy",
+    "left",
     "light",
-)  # fmt: skip
+)
 """The words whose neighbours are kept."""
 
 FAMILIES = {
@@ -37,14 +47,15 @@ FAMILIES = {
 }
 """Pairs of one relation; each two of them make a question."""
 
-MALE = frozenset(
+MALE_WORDS = (
     "man men boy boys he his him himself guy guys male males gentleman gentlemen father dad son "
-    "brother brothers husband groom".split()
+    "brother brothers husband groom"
 )
-FEMALE = frozenset(
+FEMALE_WORDS = (
     "woman women girl girls she her hers herself lady ladies female females mother mom daughter "
-    "sister sisters wife bride".split()
+    "sister sisters wife bride"
 )
+MALE, FEMALE = frozenset(MALE_WORDS.split()), frozenset(FEMALE_WORDS.split())
 """Words that say of whom they speak: what stands with them is counted, they themselves are not."""
 
 AXES = 100

@@ -38,4 +38,3 @@ def character_ngrams(word: str, shortest: Size = 3, longest: Size = 6) -> list[s
         if end <= len(marked)
     ]
     return pieces if marked in pieces else [*pieces, marked]
-
