@@ -154,9 +154,10 @@ def near(model: Word2Vec, word: str, k: int = 5) -> list[str]:
 def shared_neighbours(
     model: Word2Vec, tables: Sequence[Tensor], counts: Counter, often: int, k: int = 5
 ) -> dict:
-    """Of the k nearest words, the share that the first two starts agree on."""
+    """Of the k nearest words, the share that the first start and the last agree on."""
     first, second = (
-        similarity(table, table).fill_diagonal_(-1).topk(k).indices for table in tables[:2]
+        similarity(table, table).fill_diagonal_(-1).topk(k).indices
+        for table in (tables[0], tables[-1])
     )
     agree = (first[:, :, None] == second[:, None]).any(dim=2).double().mean(dim=1)
     frequent = torch.tensor([counts[word] >= often for word in model.vocabulary.tokens])
