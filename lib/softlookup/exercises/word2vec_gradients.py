@@ -79,7 +79,7 @@ def check_one_table(answer: Answer) -> str:
     Chapter: word2vec#exercises
     """
     generator = torch.Generator().manual_seed(4)
-    cases = [([4.0, -6], 1), ([5.0, 3, 1, -2, -4], 2), ([2.0, -1, -3, -5], 3), ([3.0, 2, 1], 2)]
+    cases = [([5.0, 3, 1, -2, -4], 2), ([4.0, -6], 1), ([2.0, -1, -3, -5], 3), ([3.0, 2, 1], 2)]
     for values, e in cases:
         turn, _ = torch.linalg.qr(
             torch.randn(len(values), len(values), generator=generator, dtype=f64)
@@ -109,12 +109,12 @@ def _same_products(U: Tensor, S: Tensor, e: int, case: str) -> None:
     mistakes = [
         (
             products(values[by_size].abs(), directions[:, by_size]),
-            "You took the sizes of the eigenvalues, as a singular value decomposition gives them. "
+            "you took the sizes of the eigenvalues, as a singular value decomposition gives them. "
             "A negative one then becomes an attraction, which is worse than nothing.",
         ),
         (
             products(values[by_size], directions[:, by_size]),
-            "You chose the eigenvalues by their size, and then found negative ones among them, "
+            "you chose the eigenvalues by their size, and then found negative ones among them, "
             "for which a table can do nothing. Choose the largest instead.",
         ),
         (
@@ -122,12 +122,13 @@ def _same_products(U: Tensor, S: Tensor, e: int, case: str) -> None:
             "eigh sorts from the smallest to the largest; you took the smallest.",
         ),
         (
-            products(values[:e], directions[:, :e]),
-            "eigh sorts from the smallest to the largest; you took the smallest.",
+            torch.zeros_like(S),
+            "your table holds nothing but 0. Did you take the first columns of eigh? It sorts from "
+            "the smallest to the largest.",
         ),
         (
             products(values[first], directions[:, first], 1.0),
-            "Each eigenvalue comes into the "
+            "each eigenvalue comes into the "
             "product twice, once from each side: take its square root.",
         ),
     ]

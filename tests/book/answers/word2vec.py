@@ -33,7 +33,7 @@ WRONG[check_count] = {
     "no short texts": (lambda n, k: 2 * k * n - k * (k + 1), "shorter than the window"),
     "itself": (lambda n, k: count(n, k) + n, "with itself"),
     "one side": (lambda n, k: k * n, "there are 26 pairs; yours are 16"),
-    "a list": (lambda n, k: [count(n, k)] * 2, "should be one number"),
+    "a list": (lambda n, k: [count(n, k)] * 2, "should have shape (1,)"),
 }
 
 
@@ -231,7 +231,8 @@ WRONG[check_one_table] = {
         lambda S, e: torch.linalg.eigh(S)[1][:, -e:] * torch.linalg.eigh(S)[0][-e:].sqrt(),
         "NaN",
     ),
-    "nothing": (lambda S, e: torch.zeros(len(S), e), "the squared differences sum to"),
+    "nothing": (lambda S, e: torch.zeros(len(S), e), "nothing but 0"),
+    "too small": (lambda S, e: 0.9 * one_table(S, e), "the squared differences sum to"),
     "all directions": (lambda S, e: one_table(S, len(S)), "should have shape"),
     "turned": (lambda S, e: one_table(S, e).T, "should have shape"),
 }
