@@ -33,6 +33,7 @@ def glove_weight(
     Chapter: word2vec#glove-fits-the-counts.
 
     Example:
+        >>> import torch
         >>> glove_weight(torch.tensor([[0.0, 1.0], [1.0, 32.0]]), x_max=16)
         tensor([[0.0000, 0.1250],
                 [0.1250, 1.0000]])
@@ -73,6 +74,7 @@ def glove_loss(
     Chapter: word2vec#glove-fits-the-counts.
 
     Example:
+        >>> import torch
         >>> U, bias = torch.zeros(2, 1), torch.zeros(2)
         >>> counts = torch.tensor([[0.0, 2.7183], [2.7183, 0.0]])
         >>> glove_loss(U, U, bias, bias, counts, x_max=1)  # two pairs, each 1 away
