@@ -50,8 +50,6 @@ NOT_YET = {
     "lib/softlookup/exercises/tasks.py",
     "lib/softlookup/exercises/training.py",
     "lib/softlookup/exercises/transformer.py",
-    "lib/softlookup/exercises/word2vec.py",
-    "lib/softlookup/exercises/word2vec_gradients.py",
     "lib/softlookup/language_models/language_model.py",
     "lib/softlookup/tokenization/wordpiece.py",
     "lib/softlookup/translation/training.py",

@@ -30,8 +30,6 @@ MOST = Fraction(2, 3)
 """A solution of which so much stands on the page, piece by piece, is answered there."""
 
 ANSWERED = {
-    "ex-word2vec-pairs",
-    "ex-word2vec-gradient",
     "ex-static-bio",
     "ex-seq2seq-additive",
     "ex-many-heads-tied",
@@ -41,7 +39,6 @@ ANSWERED = {
 
 TOO_EASY = {
     "embeddings",
-    "word2vec",
     "static_vectors",
     "seq2seq",
     "soft_lookup",

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from gensim.models import KeyedVectors
+from gensim.models import KeyedVectors, fasttext
 from gensim.models import Word2Vec as TheirWord2Vec
 from torch.nn.functional import (
     binary_cross_entropy_with_logits,
@@ -20,6 +20,7 @@ from softlookup.words.word2vec import (
     analogy_accuracy,
     cbow_examples,
     cbow_loss,
+    character_ngrams,
     context_pairs,
     keep_probability,
     load_word2vec_text,
@@ -217,3 +218,12 @@ def test_analogies_are_gensims(text):
         rows = torch.tensor([[index[word] for word in question] for question in questions])
         share = analogy_accuracy(torch.tensor(model.wv.vectors), rows)
         assert share == pytest.approx(sum(hits) / len(hits))
+
+
+@pytest.mark.parametrize("word", ["a", "mice", "banana", "skateboarders", "été"])
+@pytest.mark.parametrize(("shortest", "longest"), [(3, 6), (2, 4), (5, 5)])
+def test_pieces_are_gensims(word, shortest, longest):
+    marked = f"<{word}>"
+    found = [p for p in character_ngrams(word, shortest, longest) if p != marked]
+    theirs = fasttext.compute_ngrams(word, shortest, longest)
+    assert sorted(found) == sorted(piece for piece in theirs if piece != marked)

@@ -243,12 +243,12 @@ def test_numbers_that_are_none_are_not_written(trial, monkeypatch):
 
 
 def test_the_command_records_or_says_what_is_missing(monkeypatch, capsys):
+    known = ", ".join(EXPERIMENTS)
     monkeypatch.setattr("sys.argv", ["record", "ngram_shakespeare"])
     monkeypatch.setattr(command, "record", lambda name: replace(EXAMPLE, name=name))
     command.main()
     assert capsys.readouterr().out == f"{EXAMPLE.mark()}\n"
     monkeypatch.setattr("sys.argv", ["record"])
-    known = ", ".join(EXPERIMENTS)
     with pytest.raises(SystemExit, match=rf"make record NAME=...; there are: {known}"):
         command.main()
     monkeypatch.setattr("sys.argv", ["record", "ngram_milton"])

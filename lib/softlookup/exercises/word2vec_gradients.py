@@ -1,4 +1,4 @@
-"""Checks of chapter 4: a gradient, and the scores at which a gradient is zero."""
+"""Checks of chapter 4: a gradient, where it is zero, and how near one table comes to that."""
 
 import math
 from collections.abc import Callable
@@ -31,15 +31,19 @@ def check_gradient(answer: Answer) -> str:
         U, V = (torch.randn(vocab, d, generator=generator, dtype=f64) for _ in range(2))
         centres, contexts = torch.tensor(centres), torch.tensor(contexts)
         found = answer.several(2, TABLES, U, V, centres, contexts)
-        yours = [numbers(table, U, f"The gradient of {name}")
-                 for name, table in zip(NAMES, found, strict=True)]  # fmt: skip
+        yours = [
+            numbers(table, U, f"The gradient of {name}")
+            for name, table in zip(NAMES, found, strict=True)
+        ]
         expected = torch.stack(skip_gram_gradient(U, V, centres, contexts))
         mistakes = [
             (expected.flip(0), "The two tables are right, in the other order: U first, then U'."),
-            (-expected,
-             "Both have the wrong sign: that is the way downhill, the gradient is uphill."),
+            (
+                -expected,
+                "Both have the wrong sign: that is the way downhill, the gradient is uphill.",
+            ),
             (len(centres) * expected, "You summed over the pairs; the loss is their mean."),
-        ]  # fmt: skip
+        ]
         single = _single_mistakes(U, V, centres, contexts)
         compare(torch.stack(yours), expected, "Both tables", mistakes, _wrong_table(single))
     return "Both tables, with words that occur more than once among the pairs."
@@ -65,6 +69,79 @@ def check_optimum(answer: Answer) -> str:
     return "That is the pointwise mutual information, less log k: word2vec counts after all."
 
 
+@exercise("return the table U, with a row for each word.")
+def check_one_table(answer: Answer) -> str:
+    """Check a function of (S, e): the table U of M x e whose products come nearest to S.
+
+    Args:
+        answer: The learner's function. Tables with the same products are equally good.
+
+    Chapter: word2vec#exercises
+    """
+    generator = torch.Generator().manual_seed(4)
+    cases = [([5.0, 3, 1, -2, -4], 2), ([4.0, -6], 1), ([2.0, -1, -3, -5], 3), ([3.0, 2, 1], 2)]
+    for values, e in cases:
+        turn, _ = torch.linalg.qr(
+            torch.randn(len(values), len(values), generator=generator, dtype=f64)
+        )
+        directions = torch.eye(2, dtype=f64) if e == 1 else turn
+        S = directions @ torch.tensor(values, dtype=f64).diag() @ directions.T
+        S = (S + S.T) / 2
+        case = f"For S with the eigenvalues {', '.join(f'{v:g}' for v in values)} and e = {e}: "
+        yours = numbers(answer(S.clone(), e), torch.zeros(len(S), e, dtype=f64), "The table")
+        _same_products(yours, S, e, case)
+    return "The directions of the largest eigenvalues; where equals repel, one table is silent."
+
+
+def _same_products(U: Tensor, S: Tensor, e: int, case: str) -> None:
+    """Whether U U' is the nearest to S that a table can make; if not, which mistake it is."""
+
+    def products(values: Tensor, directions: Tensor, power: float = 0.5) -> Tensor:
+        table = directions * values.clamp(min=0) ** power
+        return table @ table.T
+
+    values, directions = torch.linalg.eigh(S)
+    first, by_size = slice(-e, None), values.abs().argsort(descending=True)[:e]
+    expected = products(values[first], directions[:, first])
+    found = U @ U.T
+    if close(found, expected):
+        return
+    mistakes = [
+        (
+            products(values[by_size].abs(), directions[:, by_size]),
+            "you took the sizes of the eigenvalues, as a singular value decomposition gives them. "
+            "A negative one then becomes an attraction, which is worse than nothing.",
+        ),
+        (
+            products(values[by_size], directions[:, by_size]),
+            "you chose the eigenvalues by their size, and then found negative ones among them, "
+            "for which a table can do nothing. Choose the largest instead.",
+        ),
+        (
+            products(values[:e].abs(), directions[:, :e]),
+            "eigh sorts from the smallest to the largest; you took the smallest.",
+        ),
+        (
+            torch.zeros_like(S),
+            "your table holds nothing but 0. Did you take the first columns of eigh? It sorts from "
+            "the smallest to the largest.",
+        ),
+        (
+            products(values[first], directions[:, first], 1.0),
+            "each eigenvalue comes into the "
+            "product twice, once from each side: take its square root.",
+        ),
+    ]
+    for mistaken, advice in mistakes:
+        if close(found, mistaken):
+            raise Wrong(case + advice)
+    distance, least = ((found - S) ** 2).sum(), ((expected - S) ** 2).sum()
+    raise Wrong(
+        f"{case}the squared differences sum to {distance:.4g}; with the best table it "
+        f"would be {least:.4g}."
+    )
+
+
 def _single_mistakes(U: Tensor, V: Tensor, centres: Tensor, contexts: Tensor) -> list:
     """For each of the two tables what a known mistake makes of it, and what to say."""
     n = len(centres)
@@ -74,11 +151,17 @@ def _single_mistakes(U: Tensor, V: Tensor, centres: Tensor, contexts: Tensor) ->
         overwritten[centre] = row
     truth_only = torch.zeros_like(V).index_add_(0, contexts, -U[centres] / n)
     return [
-        (overwritten, "A word that is the centre of several pairs keeps only the last one's share: "
-         "dU[centres] = ... overwrites, index_add_ adds."),
-        (truth_only, "Only the true context words move in your U'. All words of the vocabulary are "
-         "in the denominator, so every row has a gradient."),
-    ]  # fmt: skip
+        (
+            overwritten,
+            "A word that is the centre of several pairs keeps only the last one's share: "
+            "dU[centres] = ... overwrites, index_add_ adds.",
+        ),
+        (
+            truth_only,
+            "Only the true context words move in your U'. All words of the vocabulary are "
+            "in the denominator, so every row has a gradient.",
+        ),
+    ]
 
 
 def _wrong_table(mistakes: list) -> Callable[[Tensor, Tensor], str]:
@@ -108,19 +191,26 @@ def _same_optimum(yours: Tensor, expected: Tensor, counts: Tensor, k: int) -> No
     mistakes = [
         (expected + log_k, f"You left out k: {below}"),
         (expected + 2 * log_k, f"You added log k: {below}"),
-        (conditional, "Those are log P(x | w), what the full softmax wants. Here the noise stands "
-         "below the fraction line."),
+        (
+            conditional,
+            "Those are log P(x | w), what the full softmax wants. Here the noise stands "
+            "below the fraction line.",
+        ),
         (expected.sigmoid(), "Those are chances, σ of the score; undo σ: log(p / (1 − p))."),
         (-expected, "Your fraction is upside down: a frequent pair wants a high score."),
         (expected / math.log(2), "Your logarithm has another base: σ is made with e."),
-    ]  # fmt: skip
+    ]
     for mistaken, advice in mistakes:
         if close(yours[seen], mistaken[seen]):
             raise Wrong(advice)
     if close(yours[seen], expected[seen]):
-        raise Wrong("Right for all pairs that occur. One that never does is only ever pushed "
-                    "down: no score is low enough for it, so write −inf.")  # fmt: skip
+        raise Wrong(
+            "Right for all pairs that occur. One that never does is only ever pushed "
+            "down: no score is low enough for it, so write −inf."
+        )
     i, j = (seen & ((yours - expected).abs() > 1e-6)).nonzero()[0].tolist()
-    raise Wrong(f"The score of pair [{i}, {j}], seen {counts[i, j]:.0f} times, should be "
-                f"{expected[i, j]:.4f} for k = {k}; yours is {yours[i, j]:.4f}. Where is the "
-                "derivative of the hint zero?")  # fmt: skip
+    raise Wrong(
+        f"The score of pair [{i}, {j}], seen {counts[i, j]:.0f} times, should be "
+        f"{expected[i, j]:.4f} for k = {k}; yours is {yours[i, j]:.4f}. Where is the "
+        "derivative of the hint zero?"
+    )

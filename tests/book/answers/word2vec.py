@@ -1,73 +1,39 @@
 """Answers to the exercises of chapter 4: right, and wrong with the words that they get."""
 
 import math
-from itertools import pairwise
 
 import torch
 
-from softlookup.exercises.word2vec import check_accuracies, check_column, check_noise, check_pairs
-from softlookup.exercises.word2vec_gradients import check_gradient, check_optimum
+from softlookup.exercises.word2vec import check_accuracies, check_column, check_count, check_noise
+from softlookup.exercises.word2vec_gradients import (
+    check_gradient,
+    check_one_table,
+    check_optimum,
+)
 from softlookup.ops import softmax
 
 RIGHT, WRONG = {}, {}
 
 
-# Pairs
+# The number of pairs
 
 
-def windows(tokens, left, right):
-    """The contexts of each place, from an index that may run out on the right."""
-    n = len(tokens)
-    return [[j for j in range(t - left, t + right + 1) if 0 <= j < n] for t in range(n)]
+def count(n, k):
+    """Another right solution: a sum over the distances."""
+    return sum(2 * (n - d) for d in range(1, k + 1) if d < n)
 
 
-def pairs(tokens, k, left=None, right=None, keep=lambda t, j: t != j):
-    """Another right solution of the first exercise, with places to go wrong."""
-    left, right = k if left is None else left, k if right is None else right
-    near = windows(tokens, left, right)
-    return [(tokens[t], tokens[j]) for t, js in enumerate(near) for j in js if keep(t, j)]
-
-
-def wrapped(tokens, k):
-    """Lets a negative index count from the end."""
-    return [
-        (tokens[t], tokens[j])
-        for t in range(len(tokens))
-        for j in range(t - k, min(t + k + 1, len(tokens)))
-        if j != t and abs(j) < len(tokens)
-    ]
-
-
-RIGHT_PAIRS = {
-    "a list of tuples": pairs,
-    "lists": lambda tokens, k: [list(pair) for pair in pairs(tokens, k)],
-    "another order": lambda tokens, k: sorted(pairs(tokens, k), reverse=True),
-    "contexts first": lambda tokens, k: [pair[::-1] for pair in pairs(tokens, k)],
-    "a generator": lambda tokens, k: iter(pairs(tokens, k)),
-}
-
-
-RIGHT[check_pairs] = [(RIGHT_PAIRS[right], "26 pairs") for right in RIGHT_PAIRS]
-
-
-WRONG[check_pairs] = {
-    "right only": (lambda t, k: pairs(t, k, left=0), "right only"),
-    "left only": (lambda t, k: pairs(t, k, right=0), "left only"),
-    "one too far": (lambda t, k: pairs(t, k + 1), "one word too far"),
-    "one too short": (lambda t, k: pairs(t, k - 1), "too short"),
-    "range ends early": (lambda t, k: pairs(t, k, right=k - 1), "too short on the right"),
-    "itself": (lambda t, k: pairs(t, k, keep=lambda t, j: True), "not its own context"),
-    "round the end": (wrapped, "stop at 0"),
-    "a set": (lambda t, k: set(pairs(t, k)), "A set forgets repeats"),
-    "compares words": (
-        lambda tokens, k: pairs(tokens, k, keep=lambda t, j: tokens[t] != tokens[j]),
-        "Compare positions, not words",
-    ),
-    "neighbours only": (lambda t, k: list(pairwise(t)), "is missing"),
-    "twice": (lambda t, k: 2 * pairs(t, k), "too often"),
-    "triples": (lambda t, k: [(*pair, "!") for pair in pairs(t, k)], "should be a pair of words"),
-    "a string": (lambda t, k: "pairs", "Return a list of pairs"),
-    "a number": (lambda t, k: 26, "Return a list of pairs"),
+RIGHT[check_count] = [
+    (count, "26 pairs"),
+    (lambda n, k: torch.tensor(count(n, k)),),
+]
+WRONG[check_count] = {
+    "once": (lambda n, k: count(n, k) // 2, "each of them is once the centre"),
+    "ends forgotten": (lambda n, k: 2 * k * n, "those near the ends have fewer"),
+    "no short texts": (lambda n, k: 2 * k * n - k * (k + 1), "shorter than the window"),
+    "itself": (lambda n, k: count(n, k) + n, "with itself"),
+    "one side": (lambda n, k: k * n, "there are 26 pairs; yours are 16"),
+    "a list": (lambda n, k: [count(n, k)] * 2, "should have shape (1,)"),
 }
 
 
@@ -223,4 +189,50 @@ WRONG[check_optimum] = {
     "axes swapped": (swapped_axes, "Where is the derivative"),
     "counts": (lambda c, k: c, "Where is the derivative"),
     "transposed shape": (lambda c, k: scores(c, k)[0], "should have shape"),
+}
+
+
+# One table
+
+
+def one_table(S, e, *, order=None, size=False, power=0.5):
+    """Another right solution, direction by direction, with places to go wrong."""
+    values, directions = torch.linalg.eigh(S)
+    chosen = sorted(range(len(S)), key=order or (lambda i: -values[i].item()))
+    if size:
+        chosen = sorted(range(len(S)), key=lambda i: -abs(values[i].item()))
+    columns = []
+    for i in chosen[:e]:
+        value = values[i].item()
+        columns.append(directions[:, i] * max(abs(value) if size == "abs" else value, 0) ** power)
+    return torch.stack(columns, dim=1)
+
+
+def by_svd(S, e):
+    left, values, _ = torch.linalg.svd(S)
+    return left[:, :e] * values[:e].sqrt()
+
+
+RIGHT[check_one_table] = [
+    (one_table,),
+    (lambda S, e: -one_table(S, e).flip(1),),
+    (lambda S, e: one_table(S, e).tolist(),),
+]
+WRONG[check_one_table] = {
+    "svd": (by_svd, "sizes of the eigenvalues"),
+    "by size": (lambda S, e: one_table(S, e, size=True), "Choose the largest"),
+    "smallest": (lambda S, e: one_table(S, e, order=lambda i: i), "from the smallest"),
+    "smallest, turned round": (
+        lambda S, e: one_table(-S, e),
+        "from the smallest",
+    ),
+    "no root": (lambda S, e: one_table(S, e, power=1.0), "take its square root"),
+    "nan": (
+        lambda S, e: torch.linalg.eigh(S)[1][:, -e:] * torch.linalg.eigh(S)[0][-e:].sqrt(),
+        "NaN",
+    ),
+    "nothing": (lambda S, e: torch.zeros(len(S), e), "nothing but 0"),
+    "too small": (lambda S, e: 0.9 * one_table(S, e), "the squared differences sum to"),
+    "all directions": (lambda S, e: one_table(S, len(S)), "should have shape"),
+    "turned": (lambda S, e: one_table(S, e).T, "should have shape"),
 }

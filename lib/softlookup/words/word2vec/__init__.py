@@ -6,6 +6,7 @@ Read in this order:
 - ``skip_gram`` and ``skip_gram_training``: the neighbours from the word
 - ``cbow`` and ``cbow_training``: the word from its neighbours
 - ``two_tables``: the trained model
+- ``glove`` and ``subwords``: what GloVe and fastText change
 - ``analogies``: king − man + woman
 - ``storage``: the files that word2vec and gensim write and read
 """
@@ -18,6 +19,7 @@ from softlookup.words.word2vec.cbow import (
     sample_next_words,
 )
 from softlookup.words.word2vec.cbow_training import train_cbow
+from softlookup.words.word2vec.glove import glove_loss, glove_weight
 from softlookup.words.word2vec.neighbours import (
     cbow_examples,
     context_pairs,
@@ -32,6 +34,7 @@ from softlookup.words.word2vec.skip_gram import (
 )
 from softlookup.words.word2vec.skip_gram_training import train_word2vec
 from softlookup.words.word2vec.storage import load_word2vec, load_word2vec_text, save_word2vec
+from softlookup.words.word2vec.subwords import character_ngrams
 from softlookup.words.word2vec.two_tables import Word2Vec
 
 __all__ = [
@@ -41,7 +44,10 @@ __all__ = [
     "cbow_examples",
     "cbow_loss",
     "cbow_probabilities",
+    "character_ngrams",
     "context_pairs",
+    "glove_loss",
+    "glove_weight",
     "keep_probability",
     "load_word2vec",
     "load_word2vec_text",

@@ -5,6 +5,7 @@ import { clamp } from "../../kit/maths.js";
 import { around, limitFor, placeLabel } from "../../kit/plane.js";
 
 const SIZE = 300;
+const MOST_NAMES = 5;
 const NEAR = [
   [8, 4, "start"],
   [-8, 4, "end"],
@@ -38,6 +39,10 @@ function label([x, y], words, kind, taken) {
   const end = [clamp(x, left, right), clamp(y, top, bottom)];
   return [line([x, y], end, `ws-leader ${kind}`), name];
 }
+
+/** Noise words get names on their squares; all words of a softmax would cover the plane. */
+const squaresToName = (pushed, context) =>
+  pushed.length > MOST_NAMES ? [] : [...new Set(pushed)].filter((r) => r !== context);
 
 /** The picture and the function that draws a state into it. */
 export function makePlane(words) {
@@ -78,7 +83,9 @@ export function makePlane(words) {
     const squares = V.map((v, r) => {
       const [x, y] = at(v);
       const kind = r === context ? "ws-pulled" : pushed.includes(r) ? "ws-pushed" : "";
-      return svg("rect", { x: x - 4, y: y - 4, width: 8, height: 8, class: `ws-square ${kind}` });
+      const name = svg("title", {}, `${words[r]}′`);
+      const place = { x: x - 4, y: y - 4, width: 8, height: 8 };
+      return svg("rect", { ...place, class: `ws-square ${kind}` }, name);
     });
     const discs = U.map((u, r) => {
       const [cx, cy] = at(u);
@@ -93,6 +100,7 @@ export function makePlane(words) {
     const named = [
       ...label(at(U[centre]), words[centre], "ws-strong", taken),
       ...label(at(V[context]), `${words[context]}′`, "ws-strong ws-orange", taken),
+      ...squaresToName(pushed, context).flatMap((r) => label(at(V[r]), `${words[r]}′`, "", taken)),
       ...U.flatMap((u, r) => (r === centre ? [] : label(at(u), words[r], "", taken))),
     ];
     const corner = text([SIZE - 3, SIZE / 2 + 13], String(limit), "ws-label", "end");
