@@ -108,7 +108,8 @@ def ink_on(colour: str | Sequence[float]) -> str:
     """Black or white, whichever is easier to read on a colour: its contrast is at least 4.5:1.
 
     Args:
-        colour: What matplotlib knows as a colour.
+        colour: What matplotlib knows as a colour. Through one that is not opaque the page shows, a
+            light or a dark one; then black becomes ``STRONG``, which is white on a dark page.
 
     Source: WCAG 2.2, "contrast ratio" and "relative luminance".
 
@@ -116,10 +117,14 @@ def ink_on(colour: str | Sequence[float]) -> str:
         >>> ink_on("#0072b2"), ink_on("#e69f00")
         ('#ffffff', '#000000')
     """
-    channels = np.array(matplotlib.colors.to_rgb(colour))
+    *channels, alpha = matplotlib.colors.to_rgba(colour)
+    paper = np.array(matplotlib.colors.to_rgb(PAPER))
+    channels = alpha * np.array(channels) + (1 - alpha) * paper
     linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
     luminance = linear @ (0.2126, 0.7152, 0.0722)
-    return "#000000" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "#ffffff"
+    if (luminance + 0.05) / 0.05 <= 1.05 / (luminance + 0.05):
+        return "#ffffff"
+    return "#000000" if alpha == 1 else STRONG
 
 
 def _colours(values: Tensor, scale: str) -> tuple[float, float, Colormap]:
@@ -131,15 +136,6 @@ def _colours(values: Tensor, scale: str) -> tuple[float, float, Colormap]:
     return (0.0, 1.0, shades) if scale == "weights" else (0.0, largest, shades)
 
 
-def _ink_over(shade: tuple[float, float, float, float]) -> str:
-    """What is easy to read on a shade, through which the page shows, in light and in dark."""
-    *colour, alpha = shade
-    if alpha == 1:
-        return ink_on(colour)
-    on_paper = alpha * np.array(colour) + (1 - alpha) * np.array(matplotlib.colors.to_rgb(PAPER))
-    return STRONG if ink_on(on_paper) == "#000000" else "#ffffff"
-
-
 def _write_numbers(
     ax: Axes, values: Tensor, low: float, high: float, shade: Colormap, digits: int
 ) -> None:
@@ -147,6 +143,6 @@ def _write_numbers(
     for i, row in enumerate(values.tolist()):
         for j, value in enumerate(row):
             position = np.clip((value - low) / (high - low), 0, 1) if np.isfinite(value) else 0
-            colour = _ink_over(shade(position)) if np.isfinite(value) else INK  # the cell is empty
+            colour = ink_on(shade(position)) if np.isfinite(value) else INK  # the cell is empty
             text = f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−").replace("inf", "∞")
             ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=colour, fontsize=9)
