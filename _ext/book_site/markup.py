@@ -147,14 +147,20 @@ def list_references(soup: BeautifulSoup) -> None:
 
 
 def link_errata(soup: BeautifulSoup) -> None:
-    """A note on a slide leads to its entry in the appendix: "Slide under test: E21"."""
+    """A note on a slide leads to its entry in the appendix: "Slide under test: E21".
+
+    The title of a folded note is a button, in which no link may stand: there it comes last.
+    """
     for title in soup.select(".admonition.erratum > .admonition-title"):
-        parts = re.split(r"(E\d\d)", title.get_text())
-        title.clear()
-        for part in parts:
+        place, text = title, title.get_text()
+        if title.name == "summary":
+            place, text = soup.new_tag("p"), f"In the appendix: {text.partition(': ')[2]}."
+            title.parent.append(place)
+        place.clear()
+        for part in re.split(r"(E\d\d)", text):
             href = {"href": f"slides_under_test.html#{part.lower()}"}
             is_entry = ENTRY.fullmatch(part)
-            title.append(soup.new_tag("a", attrs=href, string=part) if is_entry else part)
+            place.append(soup.new_tag("a", attrs=href, string=part) if is_entry else part)
 
 
 class AsWritten(HTMLFormatter):
