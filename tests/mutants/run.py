@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,19 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from generate import Mutant, mutants_of
 from reach import Reach, reach
-from trial import BROKEN, FAILED, NONE_CHOSEN, PASSED, ROOT, Slot, preload, run_all
+from swap import Swapped, killed_in
+from trial import (
+    BROKEN,
+    FAILED,
+    NONE_CHOSEN,
+    PASSED,
+    ROOT,
+    Limited,
+    Slot,
+    preload,
+    run_all,
+    test_files,
+)
 
 HERE = Path(__file__).parent
 MUTANTS, CLASSES = HERE / "mutants.json", HERE / "classes.json"
@@ -89,32 +102,16 @@ def generated() -> list[Mutant]:
     return [mutant for mutant in found if (mutant.place, mutant.what) not in known]
 
 
-class Chosen:
+class Chosen(Limited):
     """A plugin of pytest: runs some tests in the order given, each within its time."""
 
-    def __init__(self, tests: list[str], seconds: list[float]) -> None:
+    def __init__(self, tests: list[str], seconds: Callable[[str], float]) -> None:
+        super().__init__(seconds)
         self.rank = {test: k for k, test in enumerate(tests)}
-        self.seconds = dict(zip(tests, seconds, strict=True))
-
-    def pytest_configure(self) -> None:
-        """An example of hypothesis that fails is not made smaller: nobody reads it."""
-        from hypothesis import Phase, settings
-
-        phases = (Phase.explicit, Phase.generate)
-        settings.register_profile("mutants", settings.get_profile("book"), phases=phases)
-        settings.load_profile("mutants")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         chosen = [item for item in items if item.nodeid in self.rank]
         items[:] = sorted(chosen, key=lambda item: self.rank[item.nodeid])
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item):
-        """The process is stopped if a test computes ten times as long as it should."""
-        usual = self.seconds[item.nodeid]
-        signal.setitimer(signal.ITIMER_PROF, 3 + 10 * usual)
-        signal.setitimer(signal.ITIMER_REAL, 100 + 50 * usual)
-        return (yield)
 
 
 def in_two(tests: list[str]) -> tuple[list[str], list[str]]:
@@ -144,7 +141,7 @@ class Trial:
         self.begun = time.perf_counter()
 
     def run(self, slots: list[Slot]) -> None:
-        """Try all of them."""
+        """Try all: by swapping where that is possible, those left on a copy that has the bug."""
         tasks = []
         for k, mutant in enumerate(self.mutants):
             tests = self.known.tests_of(mutant.file, mutant.lines, mutant.inside)
@@ -153,7 +150,19 @@ class Trial:
                 tasks.append((k, first, self.by_file(others)))
             else:
                 self.ended(k, None, "no test runs it")
-        run_all(tasks, self.start, self.done, slots)
+        parts = [tasks[n :: len(slots)] for n in range(len(slots))]
+        run_all([part for part in parts if part], self.start_swapped, self.done_swapped, slots)
+        left = [task for task in tasks if task[0] not in self.killers]
+        print(f"{len(left):,} are tried on a copy that has the bug.", flush=True)
+        run_all(left, self.start, self.done, slots)
+
+    def start_swapped(self, slot: Slot, tasks: list[tuple]) -> int:
+        bugs = [(k, self.mutants[k], first + others) for k, first, others in tasks]
+        files = [path.relative_to(ROOT).as_posix() for path in test_files()]
+        return slot.start(files, Swapped(slot, bugs, self.known.seconds))
+
+    def done_swapped(self, slot: Slot, tasks: list[tuple], result) -> None:
+        self.killers |= killed_in(slot)
 
     def by_file(self, tests: list[str]) -> list[str]:
         """The same tests, those of a file together: they share their fixtures."""
@@ -164,9 +173,7 @@ class Trial:
         k, tests, _ = task
         mutant = self.mutants[k]
         slot.plant(mutant.file, mutant.planted(self.sources[mutant.file]))
-        return slot.start(
-            files_of(tests), Chosen(tests, [self.known.seconds(test) for test in tests])
-        )
+        return slot.start(files_of(tests), Chosen(tests, self.known.seconds))
 
     def done(self, slot: Slot, task: tuple, result) -> tuple | None:
         k, _, others = task

@@ -146,6 +146,29 @@ class Slot:
         return Result(os.waitstatus_to_exitcode(status), test, frozenset(failed.split("\n")), log)
 
 
+class Limited:
+    """A plugin of pytest: each test within its time, and of its examples none made smaller."""
+
+    def __init__(self, seconds: Callable[[str], float]) -> None:
+        self.seconds = seconds
+
+    def pytest_configure(self) -> None:
+        """An example of hypothesis that fails is not made smaller: nobody reads it."""
+        from hypothesis import Phase, settings
+
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile("mutants", settings.get_profile("book"), phases=phases)
+        settings.load_profile("mutants")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item):
+        """The process is stopped if a test computes ten times as long as it should."""
+        usual = self.seconds(item.nodeid)
+        signal.setitimer(signal.ITIMER_PROF, 3 + 10 * usual)
+        signal.setitimer(signal.ITIMER_REAL, 100 + 50 * usual)
+        return (yield)
+
+
 class Progress:
     """A plugin of pytest that writes down which test runs, and which failed."""
 

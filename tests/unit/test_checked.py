@@ -815,6 +815,40 @@ def test_tuples_of_a_length():
         one(tuple[Float[Tensor, "n"], Float[Tensor, "n"]], (ones(2), ones(3)))
 
 
+@pytest.mark.parametrize(
+    ("hint", "right", "wrong", "words"),
+    [
+        (tuple[int, int], (1, 2), (1, True), "x[500][1] must be an integer; got x[500][1]=True"),
+        (tuple[int, int], (1, 2), (1, 2, 3), "x[500] must be a tuple of 2; got x[500]=(1, 2, 3)"),
+        (tuple[int, ...], (1,), [1], "the elements of x must each be a tuple; got x[500]=[1]"),
+        (
+            tuple[int, ...],
+            (),
+            ("a",),
+            "the elements of x[500] must each be an integer; got x[500][0]='a'",
+        ),
+        (
+            list[Size],
+            [1],
+            [2, 0],
+            "the elements of x[500] must each be an integer of at least 1; got x[500][1]=0",
+        ),
+        (
+            Rate,
+            0.5,
+            1.0,
+            "the elements of x must each be at least 0 and less than 1; got x[500]=1.0",
+        ),
+        (float, 1, math.nan, "the elements of x must each be a number; got x[500]=nan"),
+        (float, 1.5, True, "the elements of x must each be a number; got x[500]=True"),
+    ],
+)
+def test_one_wrong_in_a_thousand(hint, right, wrong, words):
+    one(Sequence[hint], [right] * 1000)
+    with refuses((TypeError, ValueError), words):
+        one(Sequence[hint], [right] * 500 + [wrong] + [right] * 499)
+
+
 def test_mappings():
     hint = Mapping[str, Float[Tensor, "n"]]
     one(hint, {}, {"a": ones(2)}, {"a": ones(2), "b": ones(2)})

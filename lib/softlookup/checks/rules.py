@@ -9,7 +9,7 @@ import collections.abc
 import math
 import operator
 import types
-from itertools import islice
+from itertools import chain, islice
 
 import torch
 from torch import Tensor
@@ -113,7 +113,7 @@ class Rule:
         words: What it takes, to stand behind "must be".
         is_deep: Whether ``check`` asks more than ``takes``.
         has_ids: Whether it numbers the rows of a table, which may be another argument.
-        kind: The class whose very instances are all taken, so that a list is looked through fast.
+        kind: The class whose very instances are all taken, if there is one.
     """
 
     error: type[Exception] = ValueError
@@ -134,6 +134,12 @@ class Rule:
     def is_meant(self, value: object) -> bool:
         """Whether a value that fits none of several kinds was meant as this one."""
         return False
+
+    def takes_all(self, values: collections.abc.Collection) -> bool:
+        """Whether many values are plainly right, told at once; if not, look at each of them."""
+        if self.kind is None:
+            return type(self) is Rule
+        return not self.is_deep and set(map(type, values)) <= {self.kind}
 
     def check(self, name: str, value: object, call: Call) -> None:
         """Raise an error where the value is of another kind, or breaks the rule."""
@@ -168,6 +174,13 @@ class NumberRule(Rule):
         if self.limits is None:
             return True
         return self.limits.allows(value, value) and (value <= MOST or self.type is not int)
+
+    def takes_all(self, values: collections.abc.Collection) -> bool:
+        if self.kind or self.is_deep or not set(map(type, values)) <= {*self.kinds}:
+            return super().takes_all(values)
+        if any(map(operator.ne, values, values)):  # NaN
+            return False
+        return not values or (self.takes(min(values)) and self.takes(max(values)))
 
     def check(self, name: str, value: object, call: Call) -> None:
         if not self.takes(value):
@@ -292,6 +305,17 @@ class ContainerRule(Rule):
     def is_meant(self, value: object) -> bool:
         return isinstance(value, str)
 
+    def takes_all(self, values: collections.abc.Collection) -> bool:
+        """A table of pairs is one column of first and one of second elements."""
+        if not set(map(type, values)) <= {self.kind} & {list, tuple, set, frozenset}:
+            return False
+        if not self.fixed:
+            return all(rule.takes_all([*chain.from_iterable(values)]) for rule in self.elements)
+        if not set(map(len, values)) <= {len(self.elements)}:
+            return False
+        columns = zip(self.elements, zip(*values, strict=True), strict=False)  # none of no values
+        return all(rule.takes_all(column) for rule, column in columns)
+
     def check(self, name: str, value: object, call: Call) -> None:
         if isinstance(value, str):
             rule = f"{name} must be {self.words}, not one string"
@@ -326,11 +350,11 @@ def _check_all(
 ) -> None:
     """Refuse elements of a wrong kind, showing the first few; then look into each of them.
 
+    A table of a tokenizer's merges has thousands of pairs: if all are plainly right, that is all.
+
     The elements of a set and the keys of a mapping are their own places.
     """
-    if type(rule) is Rule or (
-        rule.kind and not rule.is_deep and set(map(type, values)) <= {rule.kind}
-    ):
+    if rule.takes_all(values):
         return
     pairs = zip(places, values, strict=True)
     wrong = list(islice(((p, v) for p, v in pairs if not rule.takes(v)), ELEMENTS_SHOWN))
