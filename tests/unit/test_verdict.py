@@ -78,6 +78,16 @@ def test_an_exercise_shows_what_a_check_takes_and_says():
 # An answer
 
 
+def test_a_dictionary_has_exactly_the_keys_and_no_blank():
+    assert list(Answer({"b": 1, "a": 2}, TODO).named(("a", "b")).items()) == [("a", 2), ("b", 1)]
+    for found in [{"a": 1}, {"a": 1, "b": 2, "c": 3}, ["a", "b"], "ab"]:
+        with pytest.raises(Wrong, match="The sizes should be a dictionary with the keys 'a', 'b'"):
+            Answer(found, TODO).named(("a", "b"), "The sizes")
+    for blank in [..., None, {"a": 1, "b": ...}]:
+        with pytest.raises(Wrong, match=BLANK):
+            Answer(blank, TODO).named(("a", "b"))
+
+
 @pytest.mark.parametrize("blank", [None, ...])
 def test_a_blank_answer_is_not_started(blank):
     for ask in (lambda: Answer(blank, TODO).value, lambda: Answer(lambda: blank, TODO)()):
