@@ -17,6 +17,7 @@ from softlookup.exercises.compare import (
     compare,
     draw,
     draws,
+    matrix,
     numbers,
     scalar,
 )
@@ -342,12 +343,11 @@ def check_addition(W_1: Answer, b_1: Answer, W_2: Answer, b_2: Answer) -> str:
 
     Chapter: block#exercises
     """
-    keys = _matrix(W_1.value, "W_1")
+    keys = matrix(W_1.value, "W_1")
     d_ff = keys.shape[1]
     if keys.shape[0] != 2 * _DIGITS or d_ff == 0:
         shape = tuple(keys.shape)
         raise Wrong(f"W_1 should have six rows, and a column for each entry; yours is {shape}.")
-    keys = numbers(W_1.value, torch.zeros(2 * _DIGITS, d_ff), "W_1")
     thresholds = numbers(b_1.value, torch.zeros(d_ff), "b_1")
     values = numbers(W_2.value, torch.zeros(d_ff, _DIGITS), "W_2")
     shift = numbers(b_2.value, torch.zeros(_DIGITS), "b_2")
@@ -405,17 +405,6 @@ def residual_with(*switches: str, seed: int = 0) -> float:
         norm="pre" if "norm" in switches else "none",
     )
     return rank_residual(streams[-1]).item()
-
-
-def _matrix(given: object, what: str) -> Tensor:
-    """The learner's matrix, whatever its shape."""
-    try:
-        matrix = torch.as_tensor(given, dtype=torch.float64)
-    except (TypeError, ValueError, RuntimeError):
-        raise Wrong(f"{what} should be numbers; you gave {given!r}.") from None
-    if matrix.ndim != 2:
-        raise Wrong(f"{what} should be a matrix; yours has shape {tuple(matrix.shape)}.")
-    return matrix
 
 
 def _gradient_mistakes(x: Tensor, upstream: Tensor, eps: float) -> Mistakes:
