@@ -325,10 +325,10 @@ def _all_texts(found: object, pairs: list[tuple[str, str]]) -> None:
     for text in found:
         if not isinstance(text, str | list | tuple):
             raise Wrong(f"Each text should be a list of words; one of yours is {text!r}.")
-        yours.append(tuple(text.split() if isinstance(text, str) else text))
+        yours.append(tuple(text.split() if isinstance(text, str) else map(str, text)))
     for text in yours:
         if Counter(pairwise(text)) != Counter(pairs):
-            raise Wrong(f"{' '.join(map(str, text))!r} does not have the pairs {given}, each as "
+            raise Wrong(f"{' '.join(text)!r} does not have the pairs {given}, each as "
                         "often as given.")  # fmt: skip
     if len(set(yours)) < len(yours):
         twice = next(text for text in yours if yours.count(text) > 1)
