@@ -10,6 +10,7 @@ from torch import Tensor
 
 from softlookup.attention import attention_weights
 from softlookup.data import book_prose
+from softlookup.data.prose import tenth_out
 from softlookup.exercises.compare import matrix, numbers
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.language_models import KneserNey, known_words, perplexity
@@ -177,12 +178,12 @@ def _book() -> tuple[list[str], list[list[str]], list[list[str]], float]:
     """
     paragraphs = [word_tokens(line) for line in book_prose().splitlines()]
     passages = [list(chain(*paragraphs[i : i + 10])) for i in range(0, len(paragraphs), 10)]
-    learned = [text for i, text in enumerate(passages) if i % 10]
+    learned, held_out = tenth_out(passages)
     words = known_words(learned, min_count=2)
     known = set(words)
     learned, held_out = (
         [[word if word in known else "<unk>" for word in text] for text in texts]
-        for texts in (learned, passages[::20])
+        for texts in (learned, held_out[::2])
     )
     model = KneserNey(learned, n=3, words=words)
     total = sum(model.log_probability(text) for text in held_out)
