@@ -263,6 +263,8 @@ SHARES = {
 }
 BULKS = {
     "1,300": "Right: 1300 is close enough to 1234.",
+    "1.2k": "Right: 1200 is close enough to 1234.",
+    "1.2 thousand": "Right: 1200 is close enough to 1234.",
     "1399": "You said 1399; it is 1234: 165 too large. That is for two.",
     "1,335": "You said 1335; it is 1234: 101 too large. Nearer.",
 }
