@@ -260,7 +260,9 @@ def assert_shows(page, text, settings, place=0):
     for rule, result in found.items():
         row = figure.locator(f'[data-rule="{rule}"]')
         assert ("rl-on" in row.get_attribute("class")) == result["fires"]
-        assert row.locator(".rl-state").inner_text() == ("fires" if result["fires"] else "rests")
+        assert row.locator(".rl-state").inner_text() == (
+            "fires" if result["fires"] else "does not fire"
+        )
         marks = figure.locator(f".rl-reading mark.rl-{rule}").evaluate_all(
             "(all) => all.map((mark) => mark.textContent).join('')"
         )
@@ -269,7 +271,9 @@ def assert_shows(page, text, settings, place=0):
     assert reading.evaluate("(node) => node.textContent") == text
     said = figure.locator(".rl-verdict").inner_text()
     fired = [rule.capitalize() for rule, result in found.items() if result["fires"]]
-    assert said.startswith(f"Spam, says {' and '.join(fired)}." if fired else "Ham: no rule fires.")
+    fire = "fires" if len(fired) == 1 else "fire"
+    spam = f"Spam: {' and '.join(fired)} {fire}."
+    assert said.startswith(spam if fired else "Ham: no rule fires.")
     tp, n_spam, fp, *shares = expected_scores(settings)
     line = figure.locator(".rl-score").inner_text()
     assert f"{tp} of {n_spam} spam found, {fp} ham called spam" in line
@@ -361,7 +365,7 @@ def test_nothing_and_too_much_are_no_fault(open_figure):
     )
     choose(page, "printed", "match")
     assert page.locator(".rl-verdict").inner_text() == (
-        "Spam, says Capitals. Nothing is written yet."
+        "Spam: Capitals fires. Nothing is written yet."
     )
     page.locator("textarea").fill("m" * 1990)
     page.locator("textarea").press("End")
@@ -382,7 +386,15 @@ def test_all_of_it_works_by_keyboard(open_figure):
             break
     assert names.count("BUTTON") == len(_EXAMPLES) + 1
     assert "TEXTAREA" in names
-    assert_shows(page, _START, {"version": "printed", "call": "match"})
+    assert_shows(page, _START, {"version": "printed", "call": "search"})
+
+
+def test_each_version_brings_its_own_call(open_figure):
+    page = open_figure()
+    for version, call in ("printed", "match"), ("repaired", "search"):
+        page.locator(f'input[name="version"][value="{version}"]').check(force=True)
+        assert page.locator(f'input[name="call"][value="{call}"]').is_checked()
+        assert_shows(page, _START, {"version": version, "call": call})
 
 
 def test_bad_input():

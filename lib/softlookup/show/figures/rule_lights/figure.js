@@ -27,7 +27,7 @@ const SWITCHES = [
 ];
 const quoted = (texts) => texts.map((text) => `“${text.trim()}”`).join(", ");
 
-/** Why the capitals rule fires or rests: the numbers that decide. */
+/** Why the capitals rule fires or not: the numbers that decide. */
 function capitalsReason(text, version) {
   if (version === "printed") {
     return text.toUpperCase() === text ? "no small letter in it" : "a small letter in it";
@@ -132,8 +132,13 @@ class Lights {
     this.refresh();
   }
 
+  /** The program as printed calls re.match, the repaired one re.search; the other may be tried. */
   choose(key, value) {
     this.settings[key] = value;
+    if (key === "version") {
+      this.settings.call = value === "printed" ? "match" : "search";
+      this.form.querySelector(`input[name="call"][value="${this.settings.call}"]`).checked = true;
+    }
     this.refresh();
   }
 
@@ -145,7 +150,7 @@ class Lights {
     for (const name of RULES) {
       const { row, state, why } = this.lamps[name];
       row.classList.toggle("rl-on", found[name].fires);
-      state.textContent = found[name].fires ? "fires" : "rests";
+      state.textContent = found[name].fires ? "fires" : "does not fire";
       why.textContent = reason(name, text, found, this.settings);
     }
     this.say(text, found);
@@ -153,7 +158,9 @@ class Lights {
 
   say(text, found) {
     const fired = RULES.filter((name) => found[name].fires).map((name) => NAMES[name]);
-    const said = isSpam(found) ? `Spam, says ${fired.join(" and ")}.` : "Ham: no rule fires.";
+    const said = isSpam(found)
+      ? `Spam: ${fired.join(" and ")} ${fired.length === 1 ? "fires" : "fire"}.`
+      : "Ham: no rule fires.";
     const known = this.messages.find(([message]) => message === text);
     const verdict = known
       ? ` The label is ${known[1] ? "spam" : "ham"}: ${
