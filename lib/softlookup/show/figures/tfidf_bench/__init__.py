@@ -18,7 +18,7 @@ _ALT = (
 )
 _CAPTION = (
     "The TF-IDF bench. Edit the documents or choose another variant, and every number follows. "
-    "Point at a number to see the sum that made it."
+    "Point at a number, or tap it, to see the sum that made it."
 )
 _BASES = {10: "10", math.e: "e", 2: "2"}
 _MOST_CHARACTERS = 50_000
