@@ -29,17 +29,17 @@
 
   const NAMED = { pi: Math.PI, "π": Math.PI, e: Math.E };
   const FUNCTIONS = { ln: Math.log, log: Math.log, sqrt: Math.sqrt, "√": Math.sqrt };
-  const SCALES = { thousand: 1e3, million: 1e6, billion: 1e9 };
+  const SCALES = { t: 1e3, k: 1e3, m: 1e6, b: 1e9 }; // thousand or k, million or M, billion or bn
   const WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split(" ");
   const FEW = 20; // up to here one counts, and does not ask for factors
 
-  // "0.5", "0,5", "1,000", "10 000", "−3", "3x", "1/3", "2^10", "40 %", "1/pi", "ln 30", "2.1 million",
+  // "0.5", "0,5", "1,000", "10 000", "−3", "3x", "1/3", "2^10", "40 %", "1/pi", "ln 30", "2.1 million", "2.1M",
   // "two", "2 phrases": a number, or NaN.
   function numberOf(text) {
     const word = WORDS.indexOf(text.trim().toLowerCase());
     if (word >= 0) return word;
-    const scaled = /^(.*\d)\s*(thousand|million|billion)$/i.exec(text.trim());
-    if (scaled) return numberOf(scaled[1]) * SCALES[scaled[2].toLowerCase()];
+    const scaled = /^(.*\d)\s*(thousand|million|billion|k|M|bn?)$/i.exec(text.trim());
+    if (scaled) return numberOf(scaled[1]) * SCALES[scaled[2][0].toLowerCase()];
     const applied = /^(ln|log|sqrt|√)\s*\(?([^()]+)\)?$/i.exec(text.trim());
     if (applied) return FUNCTIONS[applied[1].toLowerCase()](numberOf(applied[2]));
     const named = NAMED[text.trim().toLowerCase()];
