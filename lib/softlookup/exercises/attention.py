@@ -74,6 +74,17 @@ PENCIL_KEYS = torch.tensor([[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 1]], dtype=tor
 PENCIL_VALUES = torch.tensor([[8, 0], [0, 4], [4, 4]], dtype=torch.float64)
 """The three words of the pencil exercise; the keys still lack their factor, 2 log 2."""
 
+CROSS_SHAPES = {"W^Q": (16, 8), "W^K": (24, 8), "W^V": (24, 10), "S": (5, 9), "Z": (5, 10)}
+"""The shapes of cross-attention from 5 words of width 16 to 9 of width 24."""
+CROSS_HINTS = {
+    "W^Q": "Queries are made of the words that read, whose width is 16, and have the width d_k.",
+    "W^K": "Keys are made of the words that are read, whose width is 24, and have the width d_k.",
+    "W^V": "Values are made of the words that are read, whose width is 24, and have the width d_v.",
+    "S": "There is one score for each pair of a query and a key.",
+    "Z": "There is one output for each query, and it is a mixture of values.",
+}
+TURNED = "Rows and columns have changed places: in this chapter words are rows, and Q = X W^Q."
+
 SHOWS = {
     "axis": "With the softmax over queries, the columns of A sum to 1 instead of the rows.",
     "columns": "Words as columns in the formula of rows: features are compared with features.",
@@ -87,6 +98,14 @@ SHOWS = {
 CAUSES = ("empty row", "no root", "axis", "flipped mask", "large number", "leak", "columns")
 """The causes in the order of the symptoms."""
 
+SEEN_TWICE = {
+    (4, "empty row"): "The last row is empty, but only because something else is wrong: why do the "
+    "first five outputs move when the fifth word changes?",
+    (5, "empty row"): "The rows are empty, but then they would be NaN, as in symptom 1.",
+}
+"""What to say of a cause that explains a part of a symptom."""
+
+PENCIL = "give my_out, three rows of two numbers, and my_causal_row, two numbers."
 COLUMNS = "give the shape as a pair of numbers, and write my_columns(W_Q, W_K, W_V, X)."
 
 
@@ -144,12 +163,12 @@ def check_causality(answer: Answer) -> str:
             found = answer(layer, X, j, kept=CHANGED)
             expected = mask[:, j].nonzero().flatten().tolist()
             _same_positions(found, expected, f"In a layer {name}", n, j)
-    return "You measured it: no output before j moves in the causal layer, and others you caught."
+    return "Nothing before j moves in the causal layer, and your test catches the layers that leak."
 
 
-@exercise("give my_out, three rows of two numbers.")
-def check_pencil(answer: Answer) -> str:
-    """Check ``my_out``, the output of three words, whose weights are halves and quarters."""
+@exercise(PENCIL, PENCIL)
+def check_pencil(answer: Answer, causal: Answer) -> str:
+    """Check the output of three words, and its row 1 under a causal mask."""
     Q, K, V = PENCIL_QUERIES, 2 * math.log(2) * PENCIL_KEYS, PENCIL_VALUES
     products = Q @ K.mT
     A = (products / 2).softmax(dim=1)
@@ -160,7 +179,7 @@ def check_pencil(answer: Answer) -> str:
         ((products / 2).softmax(dim=0) @ V, OVER_QUERIES),
         (products / 2 @ V, "The softmax is missing: your weights do not sum to 1."),
         ((products / 2).exp() @ V, "Divide the exponentials of each row by their sum."),
-        (attention(Q, K, V, causal_mask(3)), "There is no mask: every word reads all three."),
+        (attention(Q, K, V, causal_mask(3)), "No mask here: in my_out every word reads all three."),
         (A, "These are the weights. Now let them mix the values."),
         ((A @ V).mT, "Your output is transposed: return one row per query."),
     ]
@@ -173,7 +192,37 @@ def check_pencil(answer: Answer) -> str:
         )
 
     compare(answer.value, A @ V, "Z", mistakes, otherwise, tolerance=0.02)
-    return "All three. The scores of rows 0 and 1 differ by a shift, and a softmax ignores it."
+    row = attention(Q, K, V, causal_mask(3))[1]
+    hidden = A[1] * torch.tensor([1.0, 1.0, 0.0])
+    mistakes = [
+        ((A @ V)[1], "That is row 1 with full reading. The mask hides word 2 from word 1."),
+        (hidden @ V, "The weights that stay sum to 3/4. Divide each by that: they must sum to 1."),
+        (V[0], "Word 1 reads word 0 and itself: the causal mask allows j ≤ i."),
+        (V[:2].mean(dim=0), "The two words that stay keep their proportions, 2 to 1."),
+        (hidden[:2] / hidden.sum(), "These are the weights. Now let them mix the values."),
+    ]
+    told = "Row 1 under the mask is not right: which exponentials stay, and what is their sum?"
+    compare(causal.value, row, "Row 1 under the mask", mistakes, told, tolerance=0.02)
+    return (
+        "All of them. The scores of rows 0 and 1 differ by a shift, and a softmax ignores it; the "
+        "words that a mask leaves keep their proportions."
+    )
+
+
+@exercise("give my_shapes, a list of five shapes: of W^Q, W^K, W^V, S and Z.")
+def check_shapes(answer: Answer) -> str:
+    """Check ``my_shapes``: five pairs of numbers, for cross-attention of 5 words with 9."""
+    shapes, told = answer.value, "Give a list of five pairs, such as (7, 4): W^Q, W^K, W^V, S, Z."
+    if not isinstance(shapes, list | tuple) or len(shapes) != len(CROSS_SHAPES):
+        raise Wrong(told)
+    for given, (name, right) in zip(shapes, CROSS_SHAPES.items(), strict=True):
+        if not isinstance(answer.started(given), list | tuple | torch.Size) or len(given) != 2:
+            raise Wrong(f"{told} For {name} you gave {given!r}.")
+        pair = tuple(integers(map(answer.started, given), told))
+        if pair != right:
+            hint = TURNED if pair == right[::-1] else CROSS_HINTS[name]
+            raise Wrong(f"{name} has not the shape {pair}. {hint}")
+    return "All five. Only d_k is shared by the two sides: there queries meet keys."
 
 
 @exercise("give my_causes, a list of seven causes.")
@@ -187,7 +236,8 @@ def check_symptoms(answer: Answer) -> str:
             known = ", ".join(SHOWS)
             raise Wrong(f"For symptom {number} you say {cause!r}; the causes are: {known}.")
         if cause != right:
-            raise Wrong(f"Symptom {number} has another cause than “{cause}”. {SHOWS[cause]}")
+            told = SEEN_TWICE.get((number, cause), SHOWS[cause])
+            raise Wrong(f"Symptom {number} has another cause than “{cause}”. {told}")
     return "All seven. Each of them runs without an error: only the numbers tell."
 
 

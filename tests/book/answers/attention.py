@@ -11,6 +11,7 @@ from softlookup.exercises.attention import (
     check_columns,
     check_pencil,
     check_rootless,
+    check_shapes,
     check_symptoms,
     check_taste,
 )
@@ -242,7 +243,13 @@ RIGHT[check_causality] = [(book_changed,), (loop_changed,)]
 
 PENCIL = [[5.0, 2.0], [5.0, 2.0], [4.0, 3.0]]
 
-RIGHT[check_pencil] = [(PENCIL,), (torch.tensor(PENCIL),), ([[5, 2], [5, 2], [4.01, 3]],)]
+CAUSAL_ROW = [16 / 3, 4 / 3]
+
+RIGHT[check_pencil] = [
+    (PENCIL, CAUSAL_ROW),
+    (torch.tensor(PENCIL), torch.tensor(CAUSAL_ROW)),
+    ([[5, 2], [5, 2], [4.01, 3]], (5.33, 1.33)),
+]
 
 
 def pencil(slip):
@@ -253,7 +260,7 @@ def pencil(slip):
     return slip(1.386294 * queries @ keys.mT, values)
 
 
-WRONG[check_pencil] = {
+WRONG_OUT = {
     "blank": (..., "Nothing to check so far"),
     "no root": (pencil(lambda S, V: S.softmax(1) @ V), "root is missing"),
     "scaled by d_k": (pencil(lambda S, V: (S / 4).softmax(1) @ V), "by d_k itself"),
@@ -263,12 +270,50 @@ WRONG[check_pencil] = {
     "no division": (pencil(lambda S, V: (S / 2).exp() @ V), "by their sum"),
     "only the past": (
         pencil(lambda S, V: fill(S / 2, torch.ones(3, 3).tril().bool()).softmax(1) @ V),
-        "There is no mask",
+        "No mask here",
     ),
     "the weights": (pencil(lambda S, V: (S / 2).softmax(1)), "These are the weights"),
     "transposed": (torch.tensor(PENCIL).mT, "one row per query"),
     "one slip": ([[5, 2], [5, 2], [4, 2]], "Row 2 is not right"),
     "words": ("five", "should be numbers"),
+}
+
+WRONG[check_pencil] = {name: (out, CAUSAL_ROW, words) for name, (out, words) in WRONG_OUT.items()}
+WRONG[check_pencil] |= {
+    "blank row": (PENCIL, ..., "Nothing to check so far"),
+    "the row without a mask": (PENCIL, [5, 2], "row 1 with full reading"),
+    "weights set to zero": (PENCIL, [4, 1], "sum to 3/4"),
+    "the past without itself": (PENCIL, [8, 0], "reads word 0 and itself"),
+    "an average of the two": (PENCIL, [4, 2], "keep their proportions"),
+    "the two weights": (PENCIL, [2 / 3, 1 / 3], "These are the weights"),
+    "another row": (PENCIL, [5, 1], "which exponentials stay"),
+    "a third number": (PENCIL, [5.33, 1.33, 0], "should have shape"),
+}
+
+
+SHAPES = [(16, 8), (24, 8), (24, 10), (5, 9), (5, 10)]
+
+RIGHT[check_shapes] = [(SHAPES,), (tuple(map(list, SHAPES)),), ([torch.Size(s) for s in SHAPES],)]
+
+
+def shapes(position, *shape):
+    """The right shapes with another one at a position."""
+    return [*SHAPES[:position], shape, *SHAPES[position + 1 :]]
+
+
+WRONG[check_shapes] = {
+    "blank": (..., "Nothing to check so far"),
+    "blank shapes": ([...] * 5, "Nothing to check so far"),
+    "a blank number": (shapes(3, 5, ...), "Nothing to check so far"),
+    "too few": (SHAPES[:4], "a list of five pairs"),
+    "a number": ([16, *SHAPES[1:]], "For W^Q you gave 16"),
+    "weights of nn.Linear": (shapes(0, 8, 16), "changed places"),
+    "queries of the source": (shapes(0, 24, 8), "the words that read, whose width is 16"),
+    "keys of the target": (shapes(1, 16, 8), "the words that are read, whose width is 24"),
+    "values as wide as keys": (shapes(2, 24, 8), "W^V has not the shape (24, 8)"),
+    "self-attention": (shapes(3, 5, 5), "each pair of a query and a key"),
+    "an output for each key": (shapes(4, 9, 10), "one output for each query"),
+    "as wide as keys": (shapes(4, 5, 8), "a mixture of values"),
 }
 
 
@@ -295,7 +340,9 @@ WRONG[check_symptoms] = {
     "no root": (causes(6, "no root"), "saturated before its first step"),
     "flipped": (causes(5, "flipped mask"), "what it must not read"),
     "columns": (causes(3, "columns"), "features are compared with features"),
-    "an empty row": (causes(5, "empty row"), "may read nothing: NaN"),
+    "an empty row": (causes(5, "empty row"), "then they would be NaN"),
+    "the last row": (causes(4, "empty row"), "why do the first five outputs move"),
+    "a row of zeros": (causes(2, "empty row"), "may read nothing: NaN"),
 }
 
 

@@ -38,7 +38,7 @@ class QueryBars(Interactive):
             fit; ``names`` are not two words; or as ``Interactive``.
 
     Source: lecture 001, "Self-Attention Hypothetical Example".
-    Chapter: attention#what-a-head-learns.
+    Chapter: attention#optional-what-a-head-learns.
 
     Example:
         >>> import torch
