@@ -122,10 +122,10 @@
     form.reset(); // the browser remembers what was chosen, the page does not
   }
 
-  // A link may lead to what is folded, or into it: what folds it opens.
+  // A link may lead to what is folded, into it, or to an optional section: what folds it opens.
   function openTarget() {
     const target = document.getElementById(location.hash.slice(1));
-    const folded = [];
+    const folded = [...(target?.querySelectorAll(":scope > details.optional-rest:not([open])") ?? [])];
     for (let box = target?.closest("details"); box; box = box.parentElement.closest("details")) {
       if (!box.open) folded.push(box);
     }
