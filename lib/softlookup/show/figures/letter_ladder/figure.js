@@ -6,17 +6,20 @@ import { cut, least } from "./maths.js";
 
 const BITS = [
   ["bits_counted", "counted text, ratios"],
-  ["bits_add", "held out, add 0.01"],
-  ["bits_kneser_ney", "held out, Kneser-Ney"],
+  ["bits_add", "new text, add 0.01"],
+  ["bits_kneser_ney", "new text, Kneser-Ney"],
 ];
 
 function bar(words, most, kind = "") {
   const fill = el("span", { class: `ll-fill ${kind}`.trim() });
   const value = el("span", { class: "ll-value" });
   const track = el("span", { class: "ll-track", "aria-hidden": "true" }, fill);
-  const row = el("div", { class: "ll-row" }, el("span", { class: "ll-name" }, words), track, value);
+  const place = el("span", { class: "ll-place" }, track, value);
+  const row = el("div", { class: "ll-row" }, el("span", { class: "ll-name" }, words), place);
   const show = (number) => {
-    fill.style.width = `${(100 * number) / most}%`;
+    const width = `${(100 * number) / most}%`;
+    fill.style.width = width;
+    value.style.left = width;
     value.textContent = number.toFixed(2);
   };
   return { row, show };
@@ -27,7 +30,7 @@ export function mount(root, data) {
   const most = Math.max(...data.rows.flatMap((row) => BITS.map(([key]) => row[key])));
   const bits = BITS.map(([key, words]) => ({ key, ...bar(words, most) }));
   const copied = bar("written by the ratios", 1, "ll-copied");
-  const control = bar("real, held out", 1, "ll-copied");
+  const control = bar("real new speeches", 1, "ll-copied");
   const sample = el("p", { class: "ll-sample" });
   const live = liveRegion();
   const best = least(data.rows.map((row) => row.bits_kneser_ney));
