@@ -2,6 +2,7 @@
 
 import { controls, liveRegion, say, slider } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
+import { meter } from "../../kit/meters.js";
 import { cut, least } from "./maths.js";
 
 const BITS = [
@@ -10,19 +11,16 @@ const BITS = [
   ["bits_kneser_ney", "new text, Kneser-Ney"],
 ];
 
-function bar(words, most, kind = "") {
-  const fill = el("span", { class: `ll-fill ${kind}`.trim() });
-  const value = el("span", { class: "ll-value" });
-  const track = el("span", { class: "ll-track", "aria-hidden": "true" }, fill);
-  const place = el("span", { class: "ll-place" }, track, value);
-  const row = el("div", { class: "ll-row" }, el("span", { class: "ll-name" }, words), place);
-  const show = (number) => {
-    const width = `${(100 * number) / most}%`;
-    fill.style.width = width;
-    value.style.left = width;
-    value.textContent = number.toFixed(2);
+/** A meter for numbers up to the most, with its number beside the end of the bar. */
+function bar(words, most, kind) {
+  const { row, show } = meter(words, kind);
+  return {
+    row,
+    show: (number) => {
+      row.style.setProperty("--share", number / most);
+      show(number / most, number.toFixed(2));
+    },
   };
-  return { row, show };
 }
 
 /** Build the figure inside an empty element. */
@@ -57,9 +55,9 @@ export function mount(root, data) {
     controls(n.field),
     sample,
     el("p", { class: "ll-head" }, "Bits for a letter"),
-    el("div", null, bits.map(({ row }) => row)),
+    el("div", { class: "ll-bars" }, bits.map(({ row }) => row)),
     el("p", { class: "ll-head" }, "Runs of ten letters that stand in the counted text"),
-    el("div", null, copied.row, control.row),
+    el("div", { class: "ll-bars" }, copied.row, control.row),
     live,
   );
   update(data.start);
