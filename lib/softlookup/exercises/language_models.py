@@ -1,4 +1,4 @@
-"""Checks of chapter 7: perplexity, two steps, bits, edges, shares, the mean length, a gap."""
+"""Checks of chapter 7: perplexity, two steps, bits, edges, smoothing, choice, and three more."""
 
 import itertools
 import math
@@ -9,7 +9,13 @@ from torch import Tensor
 
 from softlookup.exercises.compare import advised, compare, scalar
 from softlookup.exercises.verdict import Answer, Wrong, exercise
-from softlookup.language_models import NGramModel, bits_per_byte, forward_algorithm, perplexity
+from softlookup.language_models import (
+    KneserNey,
+    NGramModel,
+    bits_per_byte,
+    forward_algorithm,
+    perplexity,
+)
 
 UNDERFLOW = (
     "Right for few tokens, wrong for 400: their product is too small for a float. Add logarithms."
@@ -25,6 +31,25 @@ COUNTS_AGAIN = (
 PLACES_ONLY = (
     "These are the places: right if all give the same. Here one count gives more than another."
 )
+NO_COUNTS = "A row without counts gives 0/0. It must ask the shorter history alone."
+ZEROS_KEPT = "A row without counts stays zero in yours. It must ask the shorter history alone."
+BELOW_ZERO = (
+    "Some of your counts fall below zero: take D only where there is a count, max(C − D, 0)."
+)
+HOW_OFTEN = "You share out by how often a word came. Ask after how many different words it came."
+ONE_GIFT = "Your rows do not sum to one: each different word that followed gave D, not one for all."
+NOTHING_BACK = "You took the discount and gave it to nobody: the rows sum to less than one."
+EVEN_SHARES = "You share out evenly among all words. Which row do Kneser and Ney share out by?"
+HONEST = "Return two numbers: the chosen weight and the perplexity to report."
+LARGEST = (
+    "The largest weight wins on the counted text, where the bigrams know every pair, and wherever "
+    "probabilities are averaged and not their logarithms. Which of the two did you do?"
+)
+ON_TEST = "You chose on the test text. A choice that has seen the test is no longer tested by it."
+REPORTED_DEVELOPMENT = (
+    "The weight is right. But you report the perplexity on the text that it was chosen by."
+)
+WORST = "This weight has the highest perplexity of all on the development text. Lower is better."
 KEPT_SHARES = "This shares out by what was kept. Who gave, and how much?"
 ALL_ALIKE = "You let all rows count alike. A word before makes as many predictions as it occurs."
 CORPORA = (
@@ -142,6 +167,79 @@ def check_bits(my_bits: Answer) -> str:
     return "B has by far the largest perplexity, and is the best of the three."
 
 
+@exercise("return the table of smoothed probabilities.")
+def check_smoothed(my_smoothed: Answer) -> str:
+    """Check a function of (C, D): Kneser and Ney's smoothing of a table of bigram counts.
+
+    Args:
+        my_smoothed: The learner's function; ``C`` has a row for each word before.
+
+    Chapter: language_models#exercises
+    """
+    cities = [["san", "jose"]] * 4 + [["my", "town"], ["my", "cup"], ["old", "town"]]
+    for D, has_empty_row in ((0.75, False), (0.4, True)):
+        C, expected = _counts_and_smoothed(cities, D)
+        if has_empty_row:
+            C = torch.cat([C, torch.zeros(1, C.shape[1])])
+            expected = torch.cat([expected, _places(C)[None]])
+        total = C.sum(dim=1, keepdim=True)
+        kept = (C - D).clamp(min=0)
+        taken = D * (C > 0).sum(dim=1, keepdim=True)
+        undivided = kept + taken * _places(C)
+        often, even = C.sum(dim=0) / C.sum(), torch.ones_like(C[0]) / C.shape[1]
+        mistakes = [
+            (_shared(kept, taken, often, total), HOW_OFTEN),
+            (_shared(kept, taken, even, total), EVEN_SHARES),
+            (_shared(kept, D * (total > 0), _places(C), total), ONE_GIFT),
+            (_shared(C - D, taken, _places(C), total), BELOW_ZERO),
+            (_shared(kept, 0 * taken, _places(C), total), NOTHING_BACK),
+            (undivided / total, NO_COUNTS),
+            (undivided / total.clamp(min=1), ZEROS_KEPT),
+            (C / total, "These are the count ratios: nothing was taken, and zeros stay zero."),
+        ]
+        otherwise = "Not yet. Do your rows sum to one, and is none of their numbers zero?"
+        unchanged = "Your function changes the table that it was given."
+        compare(my_smoothed(C, D, kept=unchanged), expected, "Your table", mistakes, otherwise)
+    return "Counts at the top, places below: your table is that of the library, row by row."
+
+
+@exercise("return the chosen weight and the perplexity to report.")
+def check_choice(my_choice: Answer) -> str:
+    """Check a function of (counted, development, test, weights): which weight, and what to report.
+
+    Args:
+        my_choice: The learner's function. Each text is a table with a row for each token, and two
+            columns: its probability in the unigram and in the bigram model.
+
+    Chapter: language_models#exercises
+    """
+    weights = [0.1, 0.3, 0.5, 0.7, 0.9]
+    for seed in (3, 5):
+        counted, development, test = (_token_table(seed, part) for part in range(3))
+        best = min(weights, key=lambda weight: _mixed(weight, development))
+        worst = max(weights, key=lambda weight: _mixed(weight, development))
+        found = my_choice.several(2, HONEST, counted, development, test, weights)
+        weight = scalar(found[0], "The weight")
+        reported = scalar(found[1], "The perplexity")
+        if not math.isclose(weight, best):
+            mistakes = [
+                (min(weights, key=lambda weight: _mixed(weight, counted)), LARGEST),
+                (min(weights, key=lambda weight: _mixed(weight, test)), ON_TEST),
+                (worst, WORST),
+            ]
+            otherwise = f"You chose {weight:g}; the development text prefers another weight."
+            raise Wrong(advised(weight, mistakes, otherwise))
+        if not math.isclose(reported, _mixed(best, test), rel_tol=1e-6):
+            mistakes = [
+                (_mixed(best, development), REPORTED_DEVELOPMENT),
+                (_mixed(best, counted), "The weight is right. But you report the counted text."),
+                (math.log(_mixed(best, test)), "The weight is right. Undo the logarithm."),
+            ]
+            otherwise = f"The weight is right. With it the test text has not {reported:.4g}."
+            raise Wrong(advised(reported, mistakes, otherwise))
+    return "Chosen on one text and judged on another, which had no part in the choice."
+
+
 @exercise("return the row q.")
 def check_shares(my_shares: Answer) -> str:
     """Check a function of (C, taken): how what was taken from counts must be shared out.
@@ -251,6 +349,43 @@ def _with_each_word(words: list[int], gap: int, initial: Tensor, A: Tensor, B: T
         text = torch.tensor([*words[:gap], word, *words[gap + 1 :]])
         logs.append(forward_algorithm(text, initial, A, B)[1])
     return torch.tensor(logs, dtype=torch.float64).softmax(dim=0)
+
+
+def _counts_and_smoothed(texts: Sequence[Sequence[str]], D: float) -> tuple[Tensor, Tensor]:
+    """The bigram counts of texts, with a row for each word before, and the smoothed table."""
+    model = KneserNey(texts, 2, discount=D)
+    C = torch.zeros(len(model.followers), len(model.words), dtype=torch.float64)
+    expected = []
+    for row, ((before,), followers) in enumerate(sorted(model.followers.items())):
+        for word, count in followers.items():
+            C[row, word] = count
+        expected.append(model.next_word([] if before == model.bos else [model.words[before]]))
+    return C, torch.stack(expected)
+
+
+def _shared(kept: Tensor, taken: Tensor, short: Tensor, total: Tensor) -> Tensor:
+    """What is kept and a share of what was taken; a row without counts is the shorter history's."""
+    return torch.where(total > 0, (kept + taken * short) / total.clamp(min=1), short)
+
+
+def _places(C: Tensor) -> Tensor:
+    """For each next word its share of the different pairs."""
+    return (C > 0).sum(dim=0) / (C > 0).sum()
+
+
+def _token_table(seed: int, part: int) -> Tensor:
+    """What a unigram and a bigram model gave to the tokens of the counted text, or of a new one."""
+    generator = torch.Generator().manual_seed(100 * seed + part)
+    unigram, bigram, is_new = torch.rand(3, 60, generator=generator, dtype=torch.float64)
+    share_of_new = (0.0, 0.3, 0.5)[part]  # of pairs that the bigram model has never read
+    bigram = torch.where(is_new < share_of_new, 0.0, 0.2 + 0.8 * bigram)
+    return torch.stack([0.02 + 0.1 * unigram, bigram], dim=1)
+
+
+def _mixed(weight: float, table: Tensor) -> float:
+    """The perplexity of a text, with this weight of the bigram model."""
+    mixed = (1 - weight) * table[:, 0] + weight * table[:, 1]
+    return perplexity(mixed.log().sum().item(), len(table))
 
 
 def _rows(n: int, width: int, seed: int) -> Tensor:

@@ -7,11 +7,13 @@ import torch
 
 from softlookup.exercises.language_models import (
     check_bits,
+    check_choice,
     check_edges,
     check_gap,
     check_mean_length,
     check_perplexity,
     check_shares,
+    check_smoothed,
     check_two_steps,
 )
 from softlookup.language_models import NGramModel
@@ -135,6 +137,96 @@ WRONG[check_edges] = [
     (lambda texts, text: "one", "should be numbers"),
 ]
 RIGHT[check_edges] = [(book_probability,), (by_library,)]
+
+
+# A smoother
+
+
+def book_smoothed(C, D, *, shared_by=lambda C: (C > 0).double().sum(0), given=None, least=0.0):
+    rows = []
+    short = shared_by(C) / shared_by(C).sum()
+    for row in C:
+        n_after = (row > 0).sum()
+        taken = D * n_after if given is None else given * D
+        kept = (row - D).clamp(min=least)
+        rows.append((kept + taken * short) / row.sum() if n_after else short)
+    return torch.stack(rows)
+
+
+def as_the_chapters_lowest_level(C, D):
+    places = (C > 0).double().sum(dim=0)
+    size = len(places)
+    lowest = (places - D + D * size * torch.full((size,), 1 / size)) / places.sum()
+    kept = torch.where(C > 0, C - D, 0)
+    taken = D * (C > 0).sum(dim=1)
+    rows = (kept + torch.outer(taken, lowest)) / C.sum(dim=1, keepdim=True)
+    return torch.where(rows.isnan(), lowest, rows)
+
+
+def without_a_special_row(C, D):
+    places = (C > 0).double().sum(dim=0)
+    taken = D * (C > 0).sum(dim=1, keepdim=True)
+    return ((C - D).clamp(min=0) + taken * places / places.sum()) / C.sum(dim=1, keepdim=True)
+
+
+RIGHT[check_smoothed] = [(book_smoothed,), (as_the_chapters_lowest_level,)]
+WRONG[check_smoothed] = [
+    (..., "Nothing to check"),
+    (lambda C, D: book_smoothed(C, D, shared_by=lambda C: C.sum(0)), "how often"),
+    (lambda C, D: book_smoothed(C, D, shared_by=lambda C: torch.ones(C.shape[1])), "evenly"),
+    (lambda C, D: book_smoothed(C, D, given=1), "gave D, not one for all"),
+    (lambda C, D: book_smoothed(C, D, given=0), "gave it to nobody"),
+    (lambda C, D: book_smoothed(C, D, least=-1.0), "below zero"),
+    (without_a_special_row, "0/0"),
+    (lambda C, D: without_a_special_row(C, D).nan_to_num(), "stays zero"),
+    (lambda C, D: C / C.sum(dim=1, keepdim=True), "count ratios"),
+    (lambda C, D: torch.ones_like(C), "rows sum to one"),
+    (lambda C, D: C.add_(1), "changes the table"),
+]
+
+
+# Chosen here, reported there
+
+
+def mixed_perplexity(weight, table):
+    logs = [math.log((1 - weight) * u + weight * b) for u, b in table.tolist()]
+    return math.exp(-sum(logs) / len(logs))
+
+
+def chosen_on(part, reported):
+    def choose(*given):
+        texts, weights = given[:3], given[3]
+        best = min(weights, key=lambda weight: mixed_perplexity(weight, texts[part]))
+        return best, mixed_perplexity(best, texts[reported])
+
+    return choose
+
+
+def worst(counted, development, test, weights):
+    found = max(weights, key=lambda weight: mixed_perplexity(weight, development))
+    return found, mixed_perplexity(found, test)
+
+
+def by_mean_probability(counted, development, test, weights):
+    mean = {w: ((1 - w) * development[:, 0] + w * development[:, 1]).mean() for w in weights}
+    found = max(mean, key=mean.get)
+    return found, mixed_perplexity(found, test)
+
+
+RIGHT[check_choice] = [(chosen_on(1, 2),), (lambda *given: list(chosen_on(1, 2)(*given)),)]
+WRONG[check_choice] = [
+    (..., "Nothing to check"),
+    (lambda *given: chosen_on(1, 2)(*given)[0], "two numbers"),
+    (chosen_on(0, 2), "on the counted text"),
+    (chosen_on(2, 2), "on the test text"),
+    (worst, "Lower is better"),
+    (by_mean_probability, "not their logarithms"),
+    (chosen_on(1, 1), "that it was chosen by"),
+    (chosen_on(1, 0), "report the counted text"),
+    (lambda *g: (chosen_on(1, 2)(*g)[0], math.log(chosen_on(1, 2)(*g)[1])), "Undo the logarithm"),
+    (lambda *given: (chosen_on(1, 2)(*given)[0], 7.0), "has not 7"),
+    (lambda *given: (0.123, 7.0), "You chose 0.123"),
+]
 
 
 # What was taken

@@ -13,8 +13,9 @@ _ALT = (
     "longest copied run marked; below, bars for the bits that it needs and for how much it copies."
 )
 _CAPTION = (
-    "Move n. The marked run is the longest that the sample copies, letter by letter, from the text "
-    "that was counted. Watch the two held-out bars: the best-looking text is not the best model."
+    "Move n. The sample is written by plain ratios; its marked run is the longest that it copies, "
+    "letter by letter, from the counted text. The upper blue bar belongs to these ratios, the two "
+    "bars for new text to smoothed models with the same counts: compare where each is shortest."
 )
 
 

@@ -7,14 +7,20 @@ import { cut, least } from "./maths.js";
 
 const BITS = [
   ["bits_counted", "counted text, ratios"],
-  ["bits_add", "held out, add 0.01"],
-  ["bits_kneser_ney", "held out, Kneser-Ney"],
+  ["bits_add", "new text, add 0.01"],
+  ["bits_kneser_ney", "new text, Kneser-Ney"],
 ];
 
-/** A meter for numbers up to the most. */
+/** A meter for numbers up to the most, with its number beside the end of the bar. */
 function bar(words, most, kind) {
   const { row, show } = meter(words, kind);
-  return { row, show: (number) => show(number / most, number.toFixed(2)) };
+  return {
+    row,
+    show: (number) => {
+      row.style.setProperty("--share", number / most);
+      show(number / most, number.toFixed(2));
+    },
+  };
 }
 
 /** Build the figure inside an empty element. */
@@ -22,7 +28,7 @@ export function mount(root, data) {
   const most = Math.max(...data.rows.flatMap((row) => BITS.map(([key]) => row[key])));
   const bits = BITS.map(([key, words]) => ({ key, ...bar(words, most) }));
   const copied = bar("written by the ratios", 1, "ll-copied");
-  const control = bar("real, held out", 1, "ll-copied");
+  const control = bar("real new speeches", 1, "ll-copied");
   const sample = el("p", { class: "ll-sample" });
   const live = liveRegion();
   const best = least(data.rows.map((row) => row.bits_kneser_ney));
