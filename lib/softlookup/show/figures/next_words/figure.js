@@ -9,17 +9,20 @@ import { idsOf, modelsOf } from "./maths.js";
 const SHOWN = 5;
 const LONGEST = 30;
 
-function panel(name, p, words) {
+// The ids of the most probable words.
+const bestOf = (p) =>
+  p
+    .map((_, id) => id)
+    .sort((a, b) => p[b] - p[a] || a - b)
+    .slice(0, SHOWN);
+
+function panel(name, p, words, longest) {
   const head = el("h4", { class: "nw-name" }, name);
   if (p === null) {
     const why = "never seen: 0 of 0 is no probability";
     return el("section", { class: "nw-panel", "aria-label": name }, head, el("p", {}, why));
   }
-  const best = p
-    .map((_, id) => id)
-    .sort((a, b) => p[b] - p[a] || a - b)
-    .slice(0, SHOWN);
-  const rows = best.map((id) =>
+  const rows = bestOf(p).map((id) =>
     el(
       "div",
       { class: "nw-row" },
@@ -27,7 +30,7 @@ function panel(name, p, words) {
       el(
         "span",
         { class: "nw-track", "aria-hidden": "true" },
-        el("span", { class: "nw-fill", style: `width: ${100 * p[id]}%` }),
+        el("span", { class: "nw-fill", style: `width: ${(100 * p[id]) / longest}%` }),
       ),
       el("span", { class: "nw-value" }, p[id].toFixed(3)),
     ),
@@ -58,9 +61,9 @@ export function mount(root, data) {
       panels.replaceChildren(); // bars of another text would look like an answer
       return;
     }
-    panels.replaceChildren(
-      ...Object.entries(models).map(([name, model]) => panel(name, model(ids), data.words)),
-    );
+    const rows = Object.entries(models).map(([name, model]) => [name, model(ids)]);
+    const longest = Math.max(...rows.map(([, p]) => (p === null ? 0 : p[bestOf(p)[0]])));
+    panels.replaceChildren(...rows.map(([name, p]) => panel(name, p, data.words, longest)));
   }
 
   function sample() {
