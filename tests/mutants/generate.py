@@ -9,6 +9,7 @@ forgotten, a mean for a sum, an argument left out, a step of a computation skipp
 import ast
 import copy
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,7 +114,7 @@ class _Generator:
             self.file,
             ".".join(self.names),
             (statement.lineno, end),
-            any(isinstance(n, ast.FunctionDef | ast.Lambda) for n in self.path),
+            _runs_when_called([*self.path, node]),
             self.offset(node.lineno, node.col_offset),
             self.offset(node.end_lineno, node.end_col_offset),
             text,
@@ -136,6 +137,14 @@ class _Generator:
                 around = parent
         after = _replaced(around, node, new)
         return " ".join(f"{name}{ast.unparse(around)} → {name}{ast.unparse(after)}".split())
+
+
+def _runs_when_called(path: list[ast.AST]) -> bool:
+    """Whether it stands in a function's body; a value by default runs with what is around."""
+    return any(
+        isinstance(around, ast.FunctionDef | ast.Lambda) and not isinstance(part, ast.arguments)
+        for around, part in pairwise(path)
+    )
 
 
 def _name_of_default(arguments: ast.arguments, value: ast.AST) -> str:

@@ -229,3 +229,8 @@ def test_a_layer_keeps_one_dtype():
     layer = filled(KeyValueCache(1), [1, 2], 2).layers[0]
     with pytest.raises(ValueError, match=r"same dtype; got kept=torch\.f"):
         layer.extend(torch.zeros(2, 3, 1, 5), torch.zeros(2, 3, 1, 7))
+
+
+def test_an_empty_cache_counts_in_integers():
+    cache = KeyValueCache(2)
+    assert (cache.lengths.dtype, cache.positions.dtype) == (torch.int64, torch.int64)

@@ -128,6 +128,10 @@ def test_a_random_stack_by_hand():
     assert not [p for block in blocks for p in block.parameters() if p.requires_grad]
 
 
+def test_a_random_stack_has_twenty_four_blocks():
+    assert len(random_stack(0, n=2, d_model=2)[1]) == 24
+
+
 def test_a_random_stack_keeps_lengths():
     x, blocks = random_stack(5, 3, n=50, d_model=100)
     for block in blocks:

@@ -505,6 +505,13 @@ def test_beam_refuses_several_texts(many):
         beam_search(table_step, many, BOS, EOS, 3, width=2)
 
 
+@pytest.mark.parametrize("option", [{}, {"top_k": 1}, {"top_p": 0.9}, {"min_p": 0.5}])
+def test_nearly_no_temperature_leaves_the_most_probable(option):
+    scores = torch.tensor([0.0, 1.0, 3.0], dtype=torch.float64)
+    weights = sampling_weights(scores, temperature=1e-308, **option)
+    assert weights.tolist() == [0, 0, 1]
+
+
 @pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan])
 def test_sample_refuses_a_temperature(table, generator, temperature):
     with pytest.raises(ValueError, match="temperature must be positive and finite"):

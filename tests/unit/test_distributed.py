@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import Mock, call
 
@@ -178,6 +179,30 @@ def test_each_tier_has_sizes_of_its_own(tiny, tmp_path):
     assert len(train(tmp_path / "longer", n_steps=4)) == 4
     with pytest.raises(ValueError, match="n_parts must be an integer of at least 1; got n_parts=0"):
         train(tmp_path / "run", n_parts=0)
+
+
+def test_the_rate_is_that_of_the_recipe(tiny, tmp_path, monkeypatch):
+    trained = Mock(wraps=training.train_model)
+    monkeypatch.setattr(capstone, "train_model", trained)
+    tiny[0](tmp_path / "run")
+    schedule = trained.call_args.kwargs["schedule"]
+    assert [schedule(k) for k in (1, 2, 3)] == [
+        training.recipe_rate(k, n_steps=3) for k in (1, 2, 3)
+    ]
+
+
+@pytest.mark.parametrize(("rank", "told"), [("0", [2, 4]), ("1", [])])
+def test_from_the_command_line_the_first_process_tells(tmp_path, monkeypatch, capsys, rank, told):
+    line = ["capstone", str(tmp_path / "run"), "--tier", "cpu", "--steps", "5", "--every", "2"]
+    monkeypatch.setattr(sys, "argv", line)
+    monkeypatch.setenv("RANK", rank)
+    alone = distributed.Place(0, 1, torch.device("cpu"))
+    monkeypatch.setattr(capstone, "join", lambda device: nullcontext(alone))
+    capstone._main()
+    steps = [
+        int(row.split(":")[0].removeprefix("step ")) for row in capsys.readouterr().out.splitlines()
+    ]
+    assert steps == told
 
 
 def test_products_are_rounded_where_the_tier_says_so(tiny, tmp_path):

@@ -211,6 +211,12 @@ def test_linear_attention_is_a_mean_weighted_by_products_of_features(generator, 
         assert_close(out[i], mean, rtol=1e-12, atol=1e-12)
 
 
+def test_linear_attention_reads_all_unless_it_is_told_otherwise(generator):
+    query, key, value = normal(generator, (7, 3), (7, 3), (7, 2))
+    every = linear_attention(query, key, value, causal=False)
+    assert_close(linear_attention(query, key, value), every, rtol=0, atol=0)
+
+
 def test_the_steps_of_a_stream_give_the_whole_and_the_state_does_not_grow(generator):
     query, key, value = normal(generator, (2, 11, 3), (2, 11, 3), (2, 11, 5))
     whole, state = linear_attention(query, key, value, causal=True, form="quadratic"), None
@@ -277,6 +283,21 @@ def test_causal_tiles_refuse_fewer_keys_than_queries():
     message = "at least as many keys as queries; got n_q=7, n_k=5"
     with pytest.raises(ValueError, match=message):
         tiled_attention(*zeros((7, 3), (5, 3), (5, 2)), causal=True)
+
+
+@pytest.mark.parametrize(
+    "feature_map",
+    [
+        lambda x: x[..., : len(x)],  # as many features as there are rows
+        lambda x: x[:2],
+        lambda x: x[..., :0],
+    ],
+    ids=["of two lengths", "of two rows", "of none"],
+)
+def test_features_of_queries_and_keys_fit(feature_map):
+    rule = "feature_map must give each query and key a row of features, all of one length"
+    with pytest.raises(ValueError, match=rule):
+        linear_attention(*zeros((2, 3), (5, 3), (5, 2)), feature_map=feature_map)
 
 
 def test_a_feature_map_gives_a_row_of_features():

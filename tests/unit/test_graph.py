@@ -189,6 +189,18 @@ def test_shapes_of_the_weights():
     assert shapes == {"W.weight": (33, 5), "a_query": (3, 11), "a_key": (3, 11)}
 
 
+def test_one_head_unless_more_are_asked_for():
+    assert GraphAttention(5, 11)(torch.zeros(2, 5)).shape == (2, 11)
+
+
+def test_the_halves_of_a_begin_within_one_over_the_root_of_the_width():
+    layer = GraphAttention(5, 400, 3)
+    for half in layer.a_query, layer.a_key:
+        assert_close(
+            half.detach().aminmax(), (torch.tensor(-0.05), torch.tensor(0.05)), rtol=0.05, atol=0
+        )
+
+
 def test_no_node_and_no_batch():
     layer = GraphAttention(5, 11, 3)
     for mask in None, torch.ones(0, 0, dtype=torch.bool):

@@ -110,6 +110,11 @@ def test_rollout_of_a_batch_is_that_of_each_text(generator):
         assert_close(found[:, text], attention_rollout(weights[:, text]))
 
 
+def test_rollout_keeps_the_dtype():
+    weights = torch.tensor([[[[1.0, 0.0], [0.5, 0.5]]]], dtype=torch.bfloat16)
+    assert attention_rollout(weights).dtype == torch.bfloat16
+
+
 def test_an_empty_row_keeps_its_own():
     weights = torch.tensor([[[[0.0, 0.0], [0.75, 0.25]]]], dtype=f64)
     assert_close(attention_rollout(weights)[0], torch.tensor([[1, 0], [0.375, 0.625]], dtype=f64))

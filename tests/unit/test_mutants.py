@@ -10,6 +10,7 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[1] / "mutants"
 sys.path.append(str(FOLDER))
 import run  # noqa: E402
+import swap  # noqa: E402
 from generate import Mutant, mutants_of  # noqa: E402
 
 SOURCE = """
@@ -88,7 +89,7 @@ def test_a_bug_changes_what_it_says_and_nothing_else(made):
 
 def test_a_bug_is_known_by_its_function(made):
     assert {m.place for m in made} == {"softlookup.toy", "softlookup.toy.weights"}
-    assert [m.what for m in made if not m.inside] == MADE[:1]
+    assert [m.what for m in made if not m.inside] == MADE[:3]  # the values by default, too
 
 
 def test_each_written_bug_stands_in_its_file():
@@ -110,6 +111,35 @@ def test_a_written_bug_that_cannot_be_planted_is_named(tmp_path, monkeypatch, ch
     run.MUTANTS.write_text(json.dumps([entry | change]), encoding="utf-8")
     with pytest.raises(SystemExit, match=f"{entry['why']}: .*{fault}"):
         run.written()
+
+
+OTHER = """
+def weights(query: "n d", key, eps: float = 1e-5):
+    def shifted(x, by=eps):
+        return x - by
+    return shifted(query) @ key
+"""
+
+
+@pytest.mark.parametrize(
+    ("new", "codes"),
+    [
+        (OTHER.replace("x - by", "x + by"), ["weights", "weights.<locals>.shifted"]),
+        (OTHER.replace("by=eps", "by=2 * eps"), ["weights"]),
+        (OTHER.replace("@", "+"), ["weights"]),
+        (OTHER.replace("\n    def", "\n\n    def"), []),
+        (OTHER.replace("1e-5", "1e-4"), None),
+        (OTHER.replace("x - by", "x - eps"), None),
+    ],
+)
+def test_the_codes_that_a_bug_changes(new, codes):
+    """The whole of a function holds that of the functions in it; not a value by default."""
+    before, after = (compile(text, "toy.py", "exec") for text in (OTHER, new))
+    if codes is None:
+        with pytest.raises(ValueError, match=r"runs when the module is imported|from outside"):
+            list(swap.changed(before, after))
+    else:
+        assert [old.co_qualname for old, _ in swap.changed(before, after)] == codes
 
 
 def test_what_is_called_equivalent_is_made():

@@ -3,6 +3,7 @@
 import { button, controls, field, liveRegion } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
 import { drawn, random } from "../../kit/maths.js";
+import { meter } from "../../kit/meters.js";
 import { format } from "../../kit/numbers.js";
 import { idsOf, modelsOf } from "./maths.js";
 
@@ -22,19 +23,11 @@ function panel(name, p, words, longest) {
     const why = "never seen: 0 of 0 is no probability";
     return el("section", { class: "nw-panel", "aria-label": name }, head, el("p", {}, why));
   }
-  const rows = bestOf(p).map((id) =>
-    el(
-      "div",
-      { class: "nw-row" },
-      el("span", { class: "nw-word" }, id === words.length - 1 ? "(end)" : words[id]),
-      el(
-        "span",
-        { class: "nw-track", "aria-hidden": "true" },
-        el("span", { class: "nw-fill", style: `width: ${(100 * p[id]) / longest}%` }),
-      ),
-      el("span", { class: "nw-value" }, p[id].toFixed(3)),
-    ),
-  );
+  const rows = bestOf(p).map((id) => {
+    const { row, show } = meter(id === words.length - 1 ? "(end)" : words[id]);
+    show(p[id] / longest, p[id].toFixed(3));
+    return row;
+  });
   return el("section", { class: "nw-panel", "aria-label": name }, head, rows);
 }
 
