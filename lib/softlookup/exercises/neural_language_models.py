@@ -1,4 +1,4 @@
-"""Checks of chapter 8: counted weights, gradients, early stopping, a new word, a state by hand."""
+"""Checks of chapter 8: weights, errors and curves, early stopping, a new word, a state by hand."""
 
 from functools import cache
 
@@ -16,9 +16,26 @@ KINDS = {
 }
 """The nouns of the chapter's small world, and the verbs that follow them."""
 
+PENCIL_X = torch.tensor([1.0, 0.0, 0.0, 1.0])
+PENCIL_H = torch.tensor([[1.0, 3.0, -2.0, -1.0], [0.2, 1.0, 1.0, 0.3493]])
+PENCIL_U = torch.tensor([[1.0, 0.0], [0.0, 1.386], [-1.0, 0.0]])
+"""The network of the pencil exercise: its tanh is 0 and 1/2, its probabilities are quarters."""
+
+RUNS = {
+    "larger learning rate": "Run A: all the losses fall, but in 800 steps they have hardly moved.",
+    "smaller learning rate": "Run B: after the first steps the loss is far above log 30, where "
+    "a network that knows nothing begins. The steps were too long.",
+    "keep an earlier step": "Run C: the training loss falls to the end. Where is the held-out "
+    "loss lowest?",
+    "find the leak": "Run D: compare its held-out loss with the entropy of the source, 0.91. Can "
+    "text that is new to the network have such a loss?",
+    "train on": "Run E: both losses still fall, side by side, and both are above 0.91.",
+}
+"""What to do about each of the five runs, in their order, and what to look at in it."""
+
 THROUGH = (
-    "This is what comes through the hidden layer. x has a second way to the scores: what comes "
-    "along several arrows adds up."
+    "This is what comes through the hidden layer. x has a second way to the scores, and the "
+    "contributions of the two ways are added."
 )
 AROUND = (
     "This is what comes along the direct connections alone. The way through the hidden layer is "
@@ -52,7 +69,93 @@ def check_size(my_size: Answer) -> str:
         ]
         names = "vocab_size={}, n={}, d_model={}, d_hidden={}".format(*sizes)
         raise Wrong(advised(found, mistakes, f"For {names} yours is {found:g}."))
-    return "The table grows with the vocabulary, the hidden layer with the window."
+    return "Table and output layer grow with the vocabulary, the hidden layer with the window."
+
+
+@exercise(
+    "give my_p, three probabilities.",
+    "give my_delta_z, three errors.",
+    "give my_delta_h, two errors.",
+    "give my_delta_a, two errors.",
+    "give my_slopes, two rows of four slopes.",
+)
+def check_pencil(
+    my_p: Answer, my_delta_z: Answer, my_delta_h: Answer, my_delta_a: Answer, my_slopes: Answer
+) -> str:
+    """Check one pass forward and backward by hand, with the numbers of the exercise.
+
+    Args:
+        my_p: The probabilities of barks, dog and the.
+        my_delta_z: The errors of the three scores; the target is barks.
+        my_delta_h: The errors of the two hidden units.
+        my_delta_a: The errors before the tanh.
+        my_slopes: The slopes of H.
+
+    Chapter: neural_language_models#exercises
+    """
+    x, H, U = PENCIL_X, PENCIL_H, PENCIL_U
+    a = H @ x
+    h, y = torch.tanh(a), torch.tensor([1.0, 0.0, 0.0])
+    p = (U @ h).softmax(dim=0)
+    delta_z = p - y
+    delta_h = U.T @ delta_z
+    delta_a = (1 - h**2) * delta_h
+    near = {"tolerance": 0.01}
+    mistakes = [
+        ((U @ a).softmax(dim=0), "The output layer reads h, which comes after the tanh, not a."),
+        (U @ h, "These are the scores. The softmax makes probabilities of them."),
+        ((U @ h).exp(), "Divide the three exponentials by their sum."),
+    ]
+    otherwise = "The probabilities are not right. The scores are 0, 0.693 and 0: why?"
+    compare(my_p.value, p, "my_p", mistakes, otherwise, **near)
+    mistakes = [
+        (y - p, "The sign is turned: the error is p − y."),
+        (p, "These are the probabilities. Subtract the truth, which is 1 at barks."),
+    ]
+    otherwise = "The error of the scores is p − y, and y is 1 at barks and 0 elsewhere."
+    compare(my_delta_z.value, delta_z, "my_delta_z", mistakes, otherwise, **near)
+    mistakes = [
+        (U[0] * delta_z[0], "A unit reaches all three scores, not only that of the target."),
+        (-delta_h, "The sign is turned."),
+        (U.sum(dim=0), "Multiply each weight by the error of its score before you add."),
+    ]
+    otherwise = "For each unit take its column of U, multiply it by the three errors, and add."
+    compare(my_delta_h.value, delta_h, "my_delta_h", mistakes, otherwise, **near)
+    mistakes = [
+        (delta_h, "On the way through tanh each error is multiplied by its slope, 1 − h²."),
+        (h**2 * delta_h, "The slope of tanh is 1 − h², not h²."),
+        ((1 - h) * delta_h, "The slope of tanh is 1 − h²: you left out the square."),
+        ((1 - a**2) * delta_h, "The slope is 1 − h², with h and not a."),
+    ]
+    otherwise = "Multiply each error of my_delta_h by 1 − h² of its own unit."
+    compare(my_delta_a.value, delta_a, "my_delta_a", mistakes, otherwise, **near)
+    turned = {(4, 2): "The slopes of H have the shape of H: a row for each unit."}
+    mistakes = [(delta_h[:, None] * x, "Use the errors before the tanh, my_delta_a.")]
+    otherwise = "A slope of H is the error of the unit times the number of x at that place."
+    expected = delta_a[:, None] * x
+    compare(my_slopes.value, expected, "my_slopes", mistakes, otherwise, shapes=turned, **near)
+    return "Forward and backward. Where x is 0, no weight of H has a slope: it was not used."
+
+
+@exercise("give my_remedies, a list of five.")
+def check_curves(my_remedies: Answer) -> str:
+    """Check what to do about five training runs, in their order.
+
+    Args:
+        my_remedies: A list of five remedies, one for each run.
+
+    Chapter: neural_language_models#exercises
+    """
+    remedies = my_remedies.value
+    if not isinstance(remedies, list | tuple) or len(remedies) != len(RUNS):
+        raise Wrong(f"Give a list of {len(RUNS)} remedies, one for each run.")
+    for given, (right, clue) in zip(remedies, RUNS.items(), strict=True):
+        if my_remedies.started(given) not in RUNS:
+            known = ", ".join(RUNS)
+            raise Wrong(f"{given!r} is none of the remedies: {known}.")
+        if given != right:
+            raise Wrong(clue)
+    return "All five. Two of them look alike until the held-out loss is compared with the entropy."
 
 
 @exercise("return the slopes of W, and those of x.")
@@ -79,7 +182,7 @@ def check_direct(my_gradients: Answer) -> str:
         turned = {(n_in, vocab): "The gradient by W is turned: it has the shape of W."}
         outer = error[:, None] * x
         mistakes = [(-outer, "The sign of the error is turned: it is p − y.")]
-        compare(by_W, outer, "The gradient by W", mistakes, _error_times_tail, shapes=turned)
+        compare(by_W, outer, "The gradient by W", mistakes, _error_times_number, shapes=turned)
         mistakes = [
             (through, THROUGH),
             (around, AROUND),
@@ -90,7 +193,7 @@ def check_direct(my_gradients: Answer) -> str:
     return "Two ways lead from x to the scores, and their gradients add up."
 
 
-@exercise("return the weights of the step with the lowest held-out loss.")
+@exercise("return the weights of the epoch with the lowest held-out loss.")
 def check_training(my_training: Answer) -> str:
     """Check a function that trains in epochs of batches and stops early.
 
@@ -218,9 +321,9 @@ class _Training:
             raise Wrong("Every epoch has the same batches: draw a new order for each.")
 
 
-def _error_times_tail(found: Tensor, right: Tensor) -> str:
+def _error_times_number(found: Tensor, right: Tensor) -> str:
     i, j = torch.nonzero((found - right).abs() > 1e-6)[0].tolist()
-    rule = "A weight's slope is the error at the tip of its arrow times the number at its tail."
+    rule = "A slope is the error where the connection ends times the number where it begins."
     return f"The gradient by W is wrong at [{i}, {j}]: {found[i, j]:.4g}. {rule}"
 
 

@@ -3,9 +3,11 @@
 import torch
 
 from softlookup.exercises.neural_language_models import (
+    check_curves,
     check_direct,
     check_memory,
     check_new_word,
+    check_pencil,
     check_size,
     check_training,
 )
@@ -33,6 +35,71 @@ WRONG[check_size] = [
     (lambda v, n, m, h: book_size(v, n + 1, m, h), "n − 1 words"),
     (lambda v, n, m, h: book_size(v, n, m, h) + (n - 2) * (v + 1) * m, "share one table"),
     (lambda v, n, m, h: v, "yours is 30"),
+]
+
+
+# One pass with a pencil
+
+P, ERROR, UNITS, SUMS = [0.25, 0.5, 0.25], [-0.75, 0.5, 0.25], [-1, 0.693], [-1, 0.52]
+SLOPES = [[-1, 0, 0, -1], [0.52, 0, 0, 0.52]]
+
+RIGHT[check_pencil] = [
+    (P, ERROR, UNITS, SUMS, SLOPES),
+    (torch.tensor(P), torch.tensor(ERROR), (-1, 0.69), (-1, 0.5198), torch.tensor(SLOPES)),
+]
+WRONG[check_pencil] = [
+    (..., ..., ..., ..., ..., "Nothing to check"),
+    (P, ..., ..., ..., ..., "my_delta_z"),
+    ([0, 0.693, 0], ERROR, UNITS, SUMS, SLOPES, "These are the scores"),
+    ([1, 2, 1], ERROR, UNITS, SUMS, SLOPES, "by their sum"),
+    ([0.2416, 0.5168, 0.2416], ERROR, UNITS, SUMS, SLOPES, "after the tanh"),
+    ([0.3, 0.4, 0.3], ERROR, UNITS, SUMS, SLOPES, "0, 0.693 and 0"),
+    ([0.25, 0.5], ERROR, UNITS, SUMS, SLOPES, "shape"),
+    (P, [0.75, -0.5, -0.25], UNITS, SUMS, SLOPES, "p − y"),
+    (P, P, UNITS, SUMS, SLOPES, "Subtract the truth"),
+    (P, [0.25, -0.5, 0.25], UNITS, SUMS, SLOPES, "1 at barks"),
+    (P, ERROR, [-0.75, 0], SUMS, SLOPES, "all three scores"),
+    (P, ERROR, [1, -0.693], SUMS, SLOPES, "turned"),
+    (P, ERROR, [0, 1.386], SUMS, SLOPES, "before you add"),
+    (P, ERROR, [-0.5, 0.693], SUMS, SLOPES, "column of U"),
+    (P, ERROR, UNITS, UNITS, SLOPES, "multiplied by its slope"),
+    (P, ERROR, UNITS, [0, 0.173], SLOPES, "not h²"),
+    (P, ERROR, UNITS, [-1, 0.3466], SLOPES, "left out the square"),
+    (P, ERROR, UNITS, [-1, 0.484], SLOPES, "not a"),
+    (P, ERROR, UNITS, [1, 1], SLOPES, "its own unit"),
+    (P, ERROR, UNITS, SUMS, [[-1, 0.52], [0, 0], [0, 0], [-1, 0.52]], "shape of H"),
+    (P, ERROR, UNITS, SUMS, [[-1, 0, 0, -1], [0.693, 0, 0, 0.693]], "before the tanh"),
+    (P, ERROR, UNITS, SUMS, [[1.0] * 4] * 2, "at that place"),
+]
+
+
+# Five pairs of curves
+
+REMEDIES = [
+    "larger learning rate",
+    "smaller learning rate",
+    "keep an earlier step",
+    "find the leak",
+    "train on",
+]
+
+
+def instead(run, remedy):
+    return [remedy if k == run else right for k, right in enumerate(REMEDIES)]
+
+
+RIGHT[check_curves] = [(REMEDIES,), (tuple(REMEDIES),)]
+WRONG[check_curves] = [
+    (..., "Nothing to check"),
+    ([...] * 5, "Nothing to check"),
+    (REMEDIES[:4], "a list of 5"),
+    ("train on", "a list of 5"),
+    (instead(0, "more coffee"), "none of the remedies"),
+    (instead(0, "train on"), "hardly moved"),
+    (instead(1, "train on"), "too long"),
+    (instead(2, "train on"), "lowest"),
+    (instead(3, "train on"), "0.91"),
+    (instead(4, "find the leak"), "side by side"),
 ]
 
 
@@ -81,7 +148,7 @@ WRONG[check_direct] = [
     (one_way("no bend"), "1 − h²"),
     (lambda *a: (book_direct(*a)[0].T, book_direct(*a)[1]), "turned"),
     (lambda *a: (-book_direct(*a)[0], book_direct(*a)[1]), "p − y"),
-    (lambda *a: (book_direct(*a)[0] + 1, book_direct(*a)[1]), "tip of its arrow"),
+    (lambda *a: (book_direct(*a)[0] + 1, book_direct(*a)[1]), "where the connection ends"),
     (lambda *a: (book_direct(*a)[0], book_direct(*a)[1] + 1), "both ways"),
     (lambda *a: book_direct(*a)[0], "Return two tensors"),
     (spoilt, "changes a tensor"),

@@ -16,8 +16,9 @@ _ALT = (
     "it thinks most probable next, and a button that draws one."
 )
 _CAPTION = (
-    "The same beginning, six opinions. Draw words, and each is fed back. Where a model has never "
-    "seen the last words, it says so."
+    "The same beginning, six opinions. All bars have one scale, whose end is the largest "
+    "probability on show. Draw words, and each is fed back. Where a model has never seen the last "
+    "words, it says so."
 )
 
 
@@ -41,7 +42,8 @@ class NextWords(Interactive):
         ValueError: There are too many texts or words, a network knows other words, the prefix
             holds a word that is not among them; or as ``Interactive``.
 
-    Source: lecture 001, "Neural Language Models". Chapter: neural_language_models#six-opinions.
+    Source: lecture 001, "Neural Language Models".
+    Chapter: neural_language_models#optional-six-opinions.
 
     Example:
         >>> texts = [["the", "dog", "barks"]]

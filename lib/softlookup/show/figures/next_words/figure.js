@@ -10,19 +10,22 @@ import { idsOf, modelsOf } from "./maths.js";
 const SHOWN = 5;
 const LONGEST = 30;
 
-function panel(name, p, words) {
+// The ids of the most probable words.
+const bestOf = (p) =>
+  p
+    .map((_, id) => id)
+    .sort((a, b) => p[b] - p[a] || a - b)
+    .slice(0, SHOWN);
+
+function panel(name, p, words, longest) {
   const head = el("h4", { class: "nw-name" }, name);
   if (p === null) {
     const why = "never seen: 0 of 0 is no probability";
     return el("section", { class: "nw-panel", "aria-label": name }, head, el("p", {}, why));
   }
-  const best = p
-    .map((_, id) => id)
-    .sort((a, b) => p[b] - p[a] || a - b)
-    .slice(0, SHOWN);
-  const rows = best.map((id) => {
+  const rows = bestOf(p).map((id) => {
     const { row, show } = meter(id === words.length - 1 ? "(end)" : words[id]);
-    show(p[id], p[id].toFixed(3));
+    show(p[id] / longest, p[id].toFixed(3));
     return row;
   });
   return el("section", { class: "nw-panel", "aria-label": name }, head, rows);
@@ -51,9 +54,9 @@ export function mount(root, data) {
       panels.replaceChildren(); // bars of another text would look like an answer
       return;
     }
-    panels.replaceChildren(
-      ...Object.entries(models).map(([name, model]) => panel(name, model(ids), data.words)),
-    );
+    const rows = Object.entries(models).map(([name, model]) => [name, model(ids)]);
+    const longest = Math.max(...rows.map(([, p]) => (p === null ? 0 : p[bestOf(p)[0]])));
+    panels.replaceChildren(...rows.map(([name, p]) => panel(name, p, data.words, longest)));
   }
 
   function sample() {
