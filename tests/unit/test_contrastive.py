@@ -63,12 +63,12 @@ def test_a_document_that_stands_in_the_batch_twice_costs_log_two():
     ("queries", "documents", "temperature", "message"),
     [
         (torch.ones(2, 3), torch.ones(3, 3), 1.0, r"documents.*\(3, 3\)"),
-        (torch.zeros(0, 3), torch.zeros(0, 3), 1.0, r"n .*queries|queries"),
+        (torch.zeros(0, 3), torch.zeros(0, 3), 1.0, "queries"),
         (
             torch.eye(2),
             torch.eye(2),
             0.0,
-            "temperature must be positive and finite; got temperature=0.0",
+            "temperature must be positive and finite",
         ),
         (torch.eye(2) * math.nan, torch.eye(2), 1.0, "queries must be finite"),
     ],

@@ -21,10 +21,14 @@ from softlookup.words.word2vec import train_word2vec
 DATA = ("sms_spam", "multi30k")
 SEED = 0
 SEARCHES = ("messages", "captions")
+"""The captions come last: their table serves for further trainings."""
 TEST_MESSAGES = 500
 """How many pairs of messages are kept for the test; Multi30k has its own test captions."""
 FEWER = (100, 300, 1000, 3000, 10_000)
 """How many pairs of captions a training gets that is to show what their number does."""
+TEMPERATURES = (0.01, 0.05, 0.2, 1.0)
+BATCH_SIZES = (8, 32, 128)
+"""What the training with captions is tried with; elsewhere it is 0.05 and 128."""
 KS = (1, 5, 10)
 LEAST_WORDS = 3
 """A part of a message with fewer words is no query."""
@@ -34,6 +38,8 @@ SHOWN = 4
 Text = list[str]
 Pair = tuple[Text, Text]
 """The words of a query and of the document that belongs to it."""
+Ids = tuple[list[int], list[int]]
+"""The same as rows of a table."""
 
 SMALL_TEXT = """a dog runs = ein hund rennt
 a cat runs = eine katze rennt
@@ -80,7 +86,9 @@ def run_small() -> dict:
     pairs = [tuple(side.split() for side in line.split(" = ")) for line in SMALL_TEXT.split("\n")]
     data = {"captions": (pairs[:6], pairs[6:])}
     options = {"d_model": 4, "min_count": 1, "subsample": 1.0, "ks": (1, 2), "batch_size": 3}
-    return run(data, searches=("captions",), fewer=(3,), **options)
+    return run(
+        data, searches=("captions",), fewer=(3,), temperatures=(0.5,), batch_sizes=(2,), **options
+    )
 
 
 def run(
@@ -88,6 +96,8 @@ def run(
     searches: Sequence[str] = SEARCHES,
     *,
     fewer: Sequence[int] = FEWER,
+    temperatures: Sequence[float] = TEMPERATURES,
+    batch_sizes: Sequence[int] = BATCH_SIZES,
     ks: Sequence[int] = KS,
     d_model: int = 64,
     min_count: int = 3,
@@ -100,6 +110,8 @@ def run(
         data: What ``load`` gives.
         searches: Which searches, of ``SEARCHES``.
         fewer: Numbers of pairs of captions for further trainings.
+        temperatures: Temperatures for further trainings with all pairs of captions.
+        batch_sizes: Sizes of batches for the same.
         ks: Among how many answers the right one counts as found.
         d_model: The length of the vectors.
         min_count: Words that occur less often in the training texts are left out.
@@ -112,29 +124,16 @@ def run(
     results = {}
     for name in searches:
         train, test = data[name]
-        own_texts = [text for side in zip(*train, strict=True) for text in side]
-        texts = [q + d for q, d in train] if name == "messages" else own_texts
-        word2vec = train_word2vec(
-            texts,
-            d_model=d_model,
-            window=5,
-            epochs=10,
-            min_count=min_count,
-            subsample=subsample,
-            learning_rate=0.05,
-            generator=torch.Generator().manual_seed(SEED),
-        )
-        row = {word: i for i, word in enumerate(word2vec.vocabulary.tokens)}
-        train = [(ids(q, row), ids(d, row)) for q, d in train]
-        test_ids = [(ids(q, row), ids(d, row)) for q, d in test]
-        table = word2vec.centre.weight.detach()
+        joined = name == "messages"  # there a query and its document are one text
+        table, row = word_vectors(train, joined, d_model, min_count, subsample)
+        train = [(ids(query, row), ids(document, row)) for query, document in train]
+        test_ids = [(ids(query, row), ids(document, row)) for query, document in test]
         trained = train_table(table, train, batch_size=batch_size)
+        unread = train_table(random_table(table), train, batch_size=batch_size)
         scores = {
             "word2vec": cosines(table, test_ids),
             "word2vec, rotated": rotated_cosines(table, train, test_ids),
-            "from random numbers": cosines(
-                train_table(random_table(table), train, batch_size=batch_size), test_ids
-            ),
+            "from random numbers": cosines(unread, test_ids),
             "bi-encoder": cosines(trained, test_ids),
         }
         results[name] = {
@@ -142,15 +141,48 @@ def run(
             "documents": len(test),
             "vocabulary": len(row),
             "recall": {way: recalls(found, ks) for way, found in scores.items()},
-            "fewer": [],
             "shown": shown(test, scores["word2vec"], scores["bi-encoder"]),
-            "weights": weights(table, trained, row, texts),
+            "lengths": lengths(table, trained, train),
         }
-        for n_pairs in fewer if name == "captions" else ():
-            part = train_table(table, train[:n_pairs], batch_size=batch_size)
-            found = recalls(cosines(part, test_ids), ks)
-            results[name]["fewer"].append([n_pairs, found[0]])
+    if "captions" in results:  # the table and the pairs are still those of the captions
+        settings = {
+            "fewer": [{"pairs": train[:n]} for n in fewer],
+            "temperatures": [{"temperature": tau} for tau in temperatures],
+            "batch_sizes": [{"batch_size": size} for size in batch_sizes],
+        }
+        for name, changes in settings.items():
+            results["captions"][name] = [
+                trained_recall(table, test_ids, {"pairs": train, "batch_size": batch_size} | change)
+                for change in changes
+            ]
     return results
+
+
+def word_vectors(
+    train: Sequence[Pair], joined: bool, d_model: int, min_count: int, subsample: float
+) -> tuple[Tensor, dict[str, int]]:
+    """The table that word2vec learns from the texts alone, and the row of each word."""
+    if joined:
+        texts = [query + document for query, document in train]
+    else:
+        texts = [text for side in zip(*train, strict=True) for text in side]
+    word2vec = train_word2vec(
+        texts,
+        d_model=d_model,
+        window=5,
+        epochs=10,
+        min_count=min_count,
+        subsample=subsample,
+        learning_rate=0.05,
+        generator=torch.Generator().manual_seed(SEED),
+    )
+    row = {word: i for i, word in enumerate(word2vec.vocabulary.tokens)}
+    return word2vec.centre.weight.detach(), row
+
+
+def trained_recall(table: Tensor, test: Sequence[Ids], options: dict) -> float:
+    """recall@1 after contrastive training with these options."""
+    return recalls(cosines(train_table(table, **options), test), (1,))[0]
 
 
 def ids(text: Text, row: dict[str, int]) -> list[int]:
@@ -165,7 +197,7 @@ def averages(table: Tensor, texts: Sequence[list[int]]) -> Tensor:
     return F.embedding_bag(flat, table, starts, mode="mean")
 
 
-def cosines(table: Tensor, pairs: Sequence[tuple[list[int], list[int]]]) -> Tensor:
+def cosines(table: Tensor, pairs: Sequence[Ids]) -> Tensor:
     """The cosine of each query with each document, both of them averages of rows."""
     queries, documents = encoded(table, pairs)
     return queries @ documents.mT
@@ -173,8 +205,8 @@ def cosines(table: Tensor, pairs: Sequence[tuple[list[int], list[int]]]) -> Tens
 
 def rotated_cosines(
     table: Tensor,
-    train: Sequence[tuple[list[int], list[int]]],
-    pairs: Sequence[tuple[list[int], list[int]]],
+    train: Sequence[Ids],
+    pairs: Sequence[Ids],
 ) -> Tensor:
     """The cosines after the mean is taken off and the queries are rotated onto their documents.
 
@@ -187,7 +219,7 @@ def rotated_cosines(
     return unit_vectors((queries - means[0]) @ rotation) @ unit_vectors(documents - means[1]).mT
 
 
-def encoded(table: Tensor, pairs: Sequence[tuple[list[int], list[int]]]) -> list[Tensor]:
+def encoded(table: Tensor, pairs: Sequence[Ids]) -> list[Tensor]:
     """The averages of the queries and those of the documents, brought to length 1."""
     return [unit_vectors(averages(table, side)) for side in zip(*pairs, strict=True)]
 
@@ -200,7 +232,7 @@ def random_table(table: Tensor) -> Tensor:
 
 def train_table(
     table: Tensor,
-    pairs: Sequence[tuple[list[int], list[int]]],
+    pairs: Sequence[Ids],
     *,
     batch_size: int,
     temperature: float = 0.05,
@@ -244,18 +276,16 @@ def shown(test: Sequence[Pair], before: Tensor, after: Tensor) -> list[dict]:
     return rows
 
 
-def weights(
-    before: Tensor, after: Tensor, row: dict[str, int], texts: Sequence[Text]
-) -> dict[str, list[float]]:
+def lengths(before: Tensor, after: Tensor, pairs: Sequence[Ids]) -> dict[str, list[float]]:
     """The mean length of rows before and after: of the 20 most frequent words, and of others."""
-    counts = torch.zeros(len(row))
-    for text in texts:
-        for i in ids(text, row):
+    counts = torch.zeros(len(before))
+    for query, document in pairs:
+        for i in query + document:
             counts[i] += 1
-    frequent = torch.zeros(len(row), dtype=torch.bool)
-    frequent[counts.topk(min(20, len(row) // 2)).indices] = True
-    lengths = [table.norm(dim=1) for table in (before, after)]
+    frequent = torch.zeros(len(before), dtype=torch.bool)
+    frequent[counts.topk(min(20, len(before) // 2)).indices] = True
+    norms = [table.norm(dim=1) for table in (before, after)]
     return {
-        "frequent": [round(float(length[frequent].mean()), 2) for length in lengths],
-        "others": [round(float(length[~frequent].mean()), 2) for length in lengths],
+        "frequent": [round(float(norm[frequent].mean()), 2) for norm in norms],
+        "others": [round(float(norm[~frequent].mean()), 2) for norm in norms],
     }
