@@ -35,7 +35,7 @@ def contrastive_loss(
         ValueError: The two do not have the same shape, hold no row or a number that is not finite,
             or the temperature is not above 0.
 
-    Source: van den Oord, Li and Vinyals 2018, equation 4; Karpukhin et al. 2020, section 3.2.
+    Source: Karpukhin et al. 2020, section 3.2, with cosines and a temperature; also called InfoNCE.
     Chapter: static_vectors#a-batch-that-asks-itself.
 
     Example:
