@@ -32,8 +32,14 @@ NEWS = (
     "In 2007 Sebastian Thrun began to build cars without drivers at Google . The heads of American "
     "car firms shook hands and turned away , Thrun recalled earlier this week ."
 )
-NEWS_SPANS = [(1, 2, "DATE"), (2, 4, "PERSON"), (11, 12, "ORG"), (16, 17, "NORP"), (25, 26, "GPE"),
-              (27, 30, "DATE")]  # fmt: skip
+NEWS_SPANS = [
+    (1, 2, "DATE"),
+    (2, 4, "PERSON"),
+    (11, 12, "ORG"),
+    (16, 17, "NORP"),
+    (25, 26, "GPE"),
+    (27, 30, "DATE"),
+]
 
 
 @exercise("return one tag for each token.")
@@ -126,11 +132,15 @@ def check_reach(answer: Answer, function: Answer) -> str:
             raise Wrong(f"Return True or False; you returned {found!r}.")
         if bool(found) != expected:
             can = "does" if expected else "cannot"
-            raise Wrong(f"In {name}, word {source} {can} reach the vector of word {target}; you "
-                        f"say {bool(found)}. {_reach_hint(name, expected)}")  # fmt: skip
+            raise Wrong(
+                f"In {name}, word {source} {can} reach the vector of word {target}; you "
+                f"say {bool(found)}. {_reach_hint(name, expected)}"
+            )
     if bool(answer.value):
-        raise Wrong("Your function is right, your answer is not: try it on a causal model, with a "
-                    "source after the target.")  # fmt: skip
+        raise Wrong(
+            "Your function is right, your answer is not: try it on a causal model, with a "
+            "source after the target."
+        )
     return "It cannot. One change that is felt proves True; False is proved by the mask alone."
 
 
@@ -156,12 +166,16 @@ def check_tagger(answer: Answer) -> str:
     n = len(train)
     score = token_scores(gold[:n], tags[:n]).f1
     if score < 1:
-        raise Wrong(f"Token F1 on the sentences that you learned from is {score:.3f}; reach 1. "
-                    f"{_tagger_hint(tags[:n], score)}")  # fmt: skip
+        raise Wrong(
+            f"Token F1 on the sentences that you learned from is {score:.3f}; reach 1. "
+            f"{_tagger_hint(tags[:n], score)}"
+        )
     score = token_scores(gold[n:], tags[n:]).f1
     if score < REQUIRED_F1:
-        raise Wrong(f"Token F1 is 1 on what you learned from, but {score:.3f} on new names; reach "
-                    f"{REQUIRED_F1}. Learn from the vectors, not from the words.")  # fmt: skip
+        raise Wrong(
+            f"Token F1 is 1 on what you learned from, but {score:.3f} on new names; reach "
+            f"{REQUIRED_F1}. Learn from the vectors, not from the words."
+        )
     spans = [bio_to_spans(row, stray="begin") for row in tags[n:]]
     perfect = sum(a == s.spans for a, s in zip(spans, test, strict=True))
     slips = f"{perfect} of {len(test)} new ones without a slip"
@@ -358,8 +372,10 @@ def _task() -> tuple[list[TaggedSentence], list[TaggedSentence], Callable[[list[
 def _probabilities(table: object, tokens: list[str]) -> Tensor:
     values = numbers(table, torch.zeros(len(tokens), len(TAGS)), "A table of probabilities")
     if values.min() < -1e-9 or values.max() > 1 + 1e-9:
-        raise Wrong(f"A probability is between 0 and 1; yours go from {values.min():.3g} to "
-                    f"{values.max():.3g}. Which head promises probabilities?")  # fmt: skip
+        raise Wrong(
+            f"A probability is between 0 and 1; yours go from {values.min():.3g} to "
+            f"{values.max():.3g}. Which head promises probabilities?"
+        )
     if (values.sum(dim=1) - 1).abs().max() > 1e-5:
         raise Wrong("The seven probabilities of a token should sum to 1.")
     return values
@@ -397,10 +413,13 @@ def _contrastive_gradients(
         (by_q / length, "What lies along Q cannot change its direction: take that part off."),
         (right * length, "A long row turns less: divide by its length at the end."),
         (through(p), "Take off the truth: 1 for the own document."),
-        (through((p - truth).mT), "The softmax runs over the documents of a query, not the queries "
-         "of a document: a transpose is in the wrong place."),
+        (
+            through((p - truth).mT),
+            "The softmax runs over the documents of a query, not the queries "
+            "of a document: a transpose is in the wrong place.",
+        ),
         (through(p - truth, D), "The documents are divided by their lengths, too."),
-    ]  # fmt: skip
+    ]
 
 
 _PEOPLE = ("mina", "leila", "jonas", "freya", "samir", "wei", "noor", "pavel")

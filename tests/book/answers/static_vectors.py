@@ -101,8 +101,13 @@ def string_conflicts(tokens, spans):
 
 def both_conflicts(tokens, spans):
     names = [(tokens[a:b], label) for a, b, label in spans]
-    return {" ".join(c) for a, x in names for b, y in names
-            if b[-len(a) :] == a and x != y for c in (a, b)}  # fmt: skip
+    return {
+        " ".join(c)
+        for a, x in names
+        for b, y in names
+        if b[-len(a) :] == a and x != y
+        for c in (a, b)
+    }
 
 
 def anywhere_conflicts(tokens, spans):
@@ -112,8 +117,12 @@ def anywhere_conflicts(tokens, spans):
 
 def same_label_conflicts(tokens, spans):
     names = [tokens[a:b] for a, b, _ in spans]
-    return {" ".join(a) for i, a in enumerate(names) for j, b in enumerate(names)
-            if i != j and b[-len(a) :] == a}  # fmt: skip
+    return {
+        " ".join(a)
+        for i, a in enumerate(names)
+        for j, b in enumerate(names)
+        if i != j and b[-len(a) :] == a
+    }
 
 
 RIGHT[check_conflicts] = [
