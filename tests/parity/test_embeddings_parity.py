@@ -7,7 +7,7 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, top_k_accuracy_score
 from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
@@ -17,6 +17,7 @@ from torch.testing import assert_close
 from softlookup.tokenization import patchify, unpatchify
 from softlookup.words import (
     adjusted_rand_index,
+    contrastive_loss,
     cooccurrence_matrix,
     count_matrix,
     dequantize,
@@ -31,6 +32,7 @@ from softlookup.words import (
     procrustes,
     project,
     quantize,
+    recall_at_k,
     reconstruct,
     similarity,
     similarity_graph,
@@ -94,6 +96,21 @@ def test_search_is_scikit_learns(generator):
         scores, found = nearest(query, table, 4, measure=measure)
         assert found.tolist() == ids.tolist()
         assert_close(scores, to_tensor(1 - far if measure == "cosine" else -far))
+
+
+@pytest.mark.parametrize("temperature", [0.05, 1.0])
+def test_the_contrastive_loss_is_pytorchs_cross_entropy_of_cosines(temperature, generator):
+    queries, documents = random(2, 7, 5, generator=generator)
+    cosines = F.cosine_similarity(queries[:, None], documents[None], dim=-1)
+    theirs = F.cross_entropy(cosines / temperature, torch.arange(7))
+    assert_close(contrastive_loss(queries, documents, temperature), theirs)
+
+
+def test_recall_at_k_is_scikit_learns_top_k(generator):
+    scores = random(13, 13, generator=generator)
+    for k in (1, 3, 5, 12):
+        theirs = top_k_accuracy_score(range(13), scores.numpy(), k=k)
+        assert_close(to_tensor(recall_at_k(scores, k)), to_tensor(theirs))
 
 
 @pytest.mark.parametrize("shape", [(13, 5), (5, 13)])

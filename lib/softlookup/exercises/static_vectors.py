@@ -1,4 +1,4 @@
-"""Checks of chapter 5: BIO tags, labels that clash, averages, what reaches what, a tagger."""
+"""Checks of chapter 5: tags, averages, what reaches what, a tagger, search by meaning."""
 
 import random
 from collections import Counter
@@ -13,38 +13,48 @@ from softlookup.data import TaggedSentence, tagged_sentences
 from softlookup.exercises.compare import compare, draw, numbers
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.masks import causal_mask, window_mask
-from softlookup.words import Span, bio_to_spans, conflicting_labels, spans_to_bio, token_scores
+from softlookup.words import (
+    Span,
+    bio_to_spans,
+    conflicting_labels,
+    recall_at_k,
+    spans_to_bio,
+    token_scores,
+)
 from softlookup.words.word2vec import train_word2vec
 
 TAGS = ("O", "B-PERSON", "I-PERSON", "B-PLACE", "I-PLACE", "B-ORG", "I-ORG")
 REQUIRED_F1 = 0.95
+REQUIRED_RECALL = 0.9
 TRUTHS = ("True", "False", "tensor(True)", "tensor(False)")
 CHANGED = "Your function changed X itself. Work on a copy: X.clone()."
 NEWS = (
     "In 2007 Sebastian Thrun began to build cars without drivers at Google . The heads of American "
     "car firms shook hands and turned away , Thrun recalled earlier this week ."
 )
-NEWS_SPANS = [(1, 2, "DATE"), (2, 4, "PERSON"), (11, 12, "ORG"), (16, 17, "NORP"), (25, 26, "GPE"),
-              (27, 30, "DATE")]  # fmt: skip
+NEWS_SPANS = [
+    (1, 2, "DATE"),
+    (2, 4, "PERSON"),
+    (11, 12, "ORG"),
+    (16, 17, "NORP"),
+    (25, 26, "GPE"),
+    (27, 30, "DATE"),
+]
 
 
-@exercise("return one tag a token.", "return the list of spans.")
-def check_bio(to_tags: Answer, to_spans: Answer) -> str:
-    """Check a function from spans to BIO tags, and one from tags to spans.
+@exercise("return one tag for each token.")
+def check_bioes(answer: Answer) -> str:
+    """Check a function that turns BIO tags into BIOES tags.
 
     Args:
-        to_tags: The learner's function of (spans, n).
-        to_spans: The learner's function of (tags).
+        answer: The learner's function of (tags).
 
     Chapter: static_vectors#exercises
     """
     for spans, n in _span_cases():
-        expected = spans_to_bio(spans, n)
-        _same_tags(to_tags(spans, n), expected, spans)
-    for spans, n in _span_cases():
         tags = spans_to_bio(spans, n)
-        _same_spans(to_spans(tags), sorted(spans), tags)
-    return "There and back, neighbours with one label and names at the very end included."
+        _same_tags(answer(list(tags)), _bioes(spans, n), tags)
+    return "Single tokens, last tokens, neighbours with one label, and a span that ends the text."
 
 
 @exercise("return the names that have two labels.")
@@ -122,11 +132,15 @@ def check_reach(answer: Answer, function: Answer) -> str:
             raise Wrong(f"Return True or False; you returned {found!r}.")
         if bool(found) != expected:
             can = "does" if expected else "cannot"
-            raise Wrong(f"In {name}, word {source} {can} reach the vector of word {target}; you "
-                        f"say {bool(found)}. {_reach_hint(name, expected)}")  # fmt: skip
+            raise Wrong(
+                f"In {name}, word {source} {can} reach the vector of word {target}; you "
+                f"say {bool(found)}. {_reach_hint(name, expected)}"
+            )
     if bool(answer.value):
-        raise Wrong("Your function is right, your answer is not: try it on a causal model, with a "
-                    "source after the target.")  # fmt: skip
+        raise Wrong(
+            "Your function is right, your answer is not: try it on a causal model, with a "
+            "source after the target."
+        )
     return "It cannot. One change that is felt proves True; False is proved by the mask alone."
 
 
@@ -152,16 +166,57 @@ def check_tagger(answer: Answer) -> str:
     n = len(train)
     score = token_scores(gold[:n], tags[:n]).f1
     if score < 1:
-        raise Wrong(f"Token F1 on the sentences that you learned from is {score:.3f}; reach 1. "
-                    f"{_tagger_hint(tags[:n], score)}")  # fmt: skip
+        raise Wrong(
+            f"Token F1 on the sentences that you learned from is {score:.3f}; reach 1. "
+            f"{_tagger_hint(tags[:n], score)}"
+        )
     score = token_scores(gold[n:], tags[n:]).f1
     if score < REQUIRED_F1:
-        raise Wrong(f"Token F1 is 1 on what you learned from, but {score:.3f} on new names; reach "
-                    f"{REQUIRED_F1}. Learn from the vectors, not from the words.")  # fmt: skip
+        raise Wrong(
+            f"Token F1 is 1 on what you learned from, but {score:.3f} on new names; reach "
+            f"{REQUIRED_F1}. Learn from the vectors, not from the words."
+        )
     spans = [bio_to_spans(row, stray="begin") for row in tags[n:]]
     perfect = sum(a == s.spans for a, s in zip(spans, test, strict=True))
     slips = f"{perfect} of {len(test)} new ones without a slip"
     return f"Token F1 = 1 on the labelled sentences, and {slips}."
+
+
+@exercise("return a table as large as Q.")
+def check_gradient(answer: Answer) -> str:
+    """Check a function of (Q, D, temperature) that returns the gradient with respect to Q.
+
+    Args:
+        answer: The learner's function.
+
+    Chapter: static_vectors#exercises
+    """
+    aside = "The shape is right, the numbers are not. Check it with 0.001 more in one number of Q."
+    for n, d, temperature in ((3, 2, 1.0), (5, 7, 0.3)):
+        Q, D = draw(n, d, seed=n), 2 * draw(n, d, seed=n + 1)
+        expected, mistakes = _contrastive_gradients(Q, D, temperature)
+        found = answer(Q.clone(), D.clone(), temperature)
+        compare(found, expected, "Your gradient", mistakes, aside)
+    return "The own document pulls, each other one pushes, the near ones most."
+
+
+@exercise("return a table of scores, a row for each query.")
+def check_order(answer: Answer) -> str:
+    """Check a search of (train_queries, train_messages, queries, messages) that knows order.
+
+    Args:
+        answer: The learner's function; it returns the scores of each query with each message.
+
+    Chapter: static_vectors#exercises
+    """
+    train, test = _who_paid_whom()
+    columns = [list(side) for side in (*zip(*train, strict=True), *zip(*test, strict=True))]
+    shape = torch.zeros(len(test), len(test))
+    scores = numbers(answer(*columns), shape, "The table of scores")
+    score = recall_at_k(scores.double(), 1)
+    if score < REQUIRED_RECALL:
+        raise Wrong(f"recall@1 is {score:.2f}; reach {REQUIRED_RECALL}. {_order_hint(scores)}")
+    return f"recall@1 is {score:.2f}; an average of words cannot tell the twins apart."
 
 
 def _span_cases() -> list[tuple[list[Span], int]]:
@@ -179,7 +234,17 @@ def _span_cases() -> list[tuple[list[Span], int]]:
     return cases
 
 
-def _same_tags(found: object, expected: list[str], spans: list[Span]) -> None:
+def _bioes(spans: list[Span], n: int) -> list[str]:
+    tags = ["O"] * n
+    for start, end, label in spans:
+        tags[start:end] = [f"I-{label}"] * (end - start)
+        tags[start], tags[end - 1] = f"B-{label}", f"E-{label}"
+        if end - start == 1:
+            tags[start] = f"S-{label}"
+    return tags
+
+
+def _same_tags(found: object, expected: list[str], given: list[str]) -> None:
     if isinstance(found, str) or not isinstance(found, list | tuple):
         raise Wrong(f"Return a list of tags; you returned {found!r}.")
     found = list(found)
@@ -187,32 +252,16 @@ def _same_tags(found: object, expected: list[str], spans: list[Span]) -> None:
         raise Wrong(f"There should be {len(expected)} tags, one a token; yours are {len(found)}.")
     if found == expected:
         return
-    told = f"For {spans} the tags should be {expected}; yours are {found}."
+    told = f"For {given} the tags should be {expected}; yours are {found}."
+    wrong = [(new, own) for new, own in zip(expected, found, strict=True) if new != own]
     if [str(tag)[:1] for tag in found] == [tag[:1] for tag in expected]:
-        told += " The letters are right; write them as B-ORG, with a hyphen and the label."
-    elif found == [tag.replace("B-", "I-") for tag in expected]:
-        told += " The first token of a span gets B-."
-    elif [tag == "O" for tag in found] == [tag == "O" for tag in expected]:
-        told += " Exactly the first token of each span gets B-, the others I-."
-    else:
-        told += " A span ends before its end: (1, 3) covers the tokens 1 and 2."
-    raise Wrong(told)
-
-
-def _same_spans(found: object, expected: list[Span], tags: list[str]) -> None:
-    try:
-        spans = sorted((int(start), int(end), str(label)) for start, end, label in found)
-    except (TypeError, ValueError):
-        raise Wrong(f"Return a list of (start, end, label); you returned {found!r}.") from None
-    if spans == expected:
-        return
-    told = f"From {tags} come the spans {expected}; yours are {spans}."
-    if spans == [(start, end - 1, label) for start, end, label in expected]:
-        told += " The end is not included: it is one more than the last token."
-    elif spans == expected[:-1]:
-        told += " The last one is missing: a span may also end with the text."
-    elif len(spans) < len(expected) and len(tags) > 3:
-        told += " A B- begins a new span, even right after another one."
+        told += " The letters are right; write them as E-ORG, with a hyphen and the label."
+    elif all(new[0] == "S" for new, _ in wrong):
+        told += " A span of one token gets S alone."
+    elif found[:-1] == expected[:-1]:
+        told += " A span may also end with the text."
+    elif all(new[0] == "E" for new, _ in wrong):
+        told += " The last token of a longer span gets E, also right before another B."
     raise Wrong(told)
 
 
@@ -323,8 +372,10 @@ def _task() -> tuple[list[TaggedSentence], list[TaggedSentence], Callable[[list[
 def _probabilities(table: object, tokens: list[str]) -> Tensor:
     values = numbers(table, torch.zeros(len(tokens), len(TAGS)), "A table of probabilities")
     if values.min() < -1e-9 or values.max() > 1 + 1e-9:
-        raise Wrong(f"A probability is between 0 and 1; yours go from {values.min():.3g} to "
-                    f"{values.max():.3g}. Which head promises probabilities?")  # fmt: skip
+        raise Wrong(
+            f"A probability is between 0 and 1; yours go from {values.min():.3g} to "
+            f"{values.max():.3g}. Which head promises probabilities?"
+        )
     if (values.sum(dim=1) - 1).abs().max() > 1e-5:
         raise Wrong("The seven probabilities of a token should sum to 1.")
     return values
@@ -336,3 +387,65 @@ def _tagger_hint(tags: list[list[str]], score: float) -> str:
     if score > 0.6:
         return "A word alone does not settle its tag: give the head the neighbours, too."
     return "Are the classes numbered as they came, and the tokens in their order?"
+
+
+def _contrastive_gradients(
+    Q: Tensor, D: Tensor, temperature: float
+) -> tuple[Tensor, list[tuple[Tensor, str]]]:
+    """The gradient of the loss with respect to Q, and what known mistakes make of it."""
+    n, length = len(Q), Q.norm(dim=1, keepdim=True)
+    q, d = Q / length, D / D.norm(dim=1, keepdim=True)
+    p = torch.softmax(q @ d.mT / temperature, dim=1)
+    truth = torch.eye(n, dtype=Q.dtype)
+
+    def through(scores: Tensor, documents: Tensor = d) -> Tensor:
+        by_q = scores @ documents / (n * temperature)
+        return (by_q - (by_q * q).sum(dim=1, keepdim=True) * q) / length
+
+    by_q = (p - truth) @ d / (n * temperature)
+    right = through(p - truth)
+    return right, [
+        (-right, "The sign is turned: that is the direction of descent."),
+        (n * right, "The loss is the mean over the queries: divide by n."),
+        (temperature * right, "The scores are cosines divided by the temperature: so is this."),
+        (right * temperature**2, "Divide by the temperature, do not multiply by it."),
+        (by_q, "That is the gradient with respect to the rows of length 1; Q comes before them."),
+        (by_q / length, "What lies along Q cannot change its direction: take that part off."),
+        (right * length, "A long row turns less: divide by its length at the end."),
+        (through(p), "Take off the truth: 1 for the own document."),
+        (
+            through((p - truth).mT),
+            "The softmax runs over the documents of a query, not the queries "
+            "of a document: a transpose is in the wrong place.",
+        ),
+        (through(p - truth, D), "The documents are divided by their lengths, too."),
+    ]
+
+
+_PEOPLE = ("mina", "leila", "jonas", "freya", "samir", "wei", "noor", "pavel")
+_DEEDS = (
+    ("did {a} pay {b}", "{a} gave the money back to {b}"),
+    ("did {a} visit {b}", "{a} spent sunday at the house of {b}"),
+    ("did {a} invite {b}", "{a} asked {b} to come over"),
+)
+
+
+@cache
+def _who_paid_whom() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Queries with their messages; in the test are people who never met in the training."""
+    train, test = [], []
+    for i, a in enumerate(_PEOPLE):
+        for j, b in enumerate(_PEOPLE):
+            if i != j:
+                pairs = [(query.format(a=a, b=b), said.format(a=a, b=b)) for query, said in _DEEDS]
+                (test if (i + j) % 4 == 0 else train).extend(pairs)
+    return train, test
+
+
+def _order_hint(scores: Tensor) -> str:
+    _, test = _who_paid_whom()
+    bags = [Counter(message.split()) for _, message in test]
+    best = scores.argmax(dim=1).tolist()
+    if sum(bags[i] == bags[j] for i, j in enumerate(best)) >= 0.8 * len(test):
+        return "You find the right people and the deed, but not who did it: order is lost."
+    return "Are the rows queries and the columns messages, and did the training loss fall?"

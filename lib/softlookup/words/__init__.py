@@ -6,6 +6,7 @@ Read in this order:
 - ``counting``, ``classifiers``, ``metrics``: bags of words, TF-IDF, BM25, a filter, how good it is
 - ``tagging``: names in a text, marked word by word
 - ``embeddings``, ``cooccurrence``, ``quantization``: tables of vectors and what is near
+- ``contrastive``: texts as vectors that were trained to be found
 - ``clustering``, ``projection``, ``spreading``: groups, maps and labels made from vectors
 - ``word2vec``: vectors learned from neighbours, a package of its own
 """
@@ -21,6 +22,7 @@ from softlookup.words.classifiers import (
     softmax_probability,
 )
 from softlookup.words.clustering import Clusters, class_tf_idf, k_means, lloyd
+from softlookup.words.contrastive import contrastive_loss
 from softlookup.words.cooccurrence import cooccurrence_matrix, positive_pmi
 from softlookup.words.counting import (
     IDF_VARIANTS,
@@ -42,6 +44,7 @@ from softlookup.words.metrics import (
     f1_score,
     precision,
     recall,
+    recall_at_k,
 )
 from softlookup.words.projection import (
     PrincipalComponents,
@@ -104,6 +107,7 @@ __all__ = [
     "class_tf_idf",
     "conflicting_labels",
     "confusion_matrix",
+    "contrastive_loss",
     "cooccurrence_matrix",
     "count_matrix",
     "dequantize",
@@ -134,6 +138,7 @@ __all__ = [
     "project",
     "quantize",
     "recall",
+    "recall_at_k",
     "reconstruct",
     "rule_filter",
     "rule_spans",

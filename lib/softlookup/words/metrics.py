@@ -1,10 +1,12 @@
-"""How good answers are: confusion matrix, precision, recall, F1; and whether groups agree."""
+"""How good answers are: confusion matrix, precision, recall, F1, recall@k; whether groups agree."""
+
+from typing import Annotated
 
 import torch
-from jaxtyping import Bool, Int, Real
+from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor
 
-from softlookup.checks import Size, checked, require
+from softlookup.checks import Finite, Size, checked, require
 
 Labels = Real[Tensor, "n"] | Bool[Tensor, "n"]
 """The class of each case, a whole number; booleans count as 0 and 1."""
@@ -111,6 +113,40 @@ def f1_score(truth: Labels, predicted: Labels) -> float:
     matrix = confusion_matrix(truth, predicted).tolist()
     (_, false_positive), (false_negative, true_positive) = matrix
     return _ratio(2 * true_positive, 2 * true_positive + false_positive + false_negative)
+
+
+@checked(not_empty="n")
+def recall_at_k(scores: Annotated[Float[Tensor, "n m"], Finite], k: Size = 1) -> float:
+    """The share of queries whose own document is among the k that score highest.
+
+    Args:
+        scores: Row i holds the scores of query i with m documents; its own is document i. Further
+            documents, which belong to no query, may stand behind.
+        k: How many answers are looked at, at most m.
+
+    Returns:
+        A share between 0 and 1. A tie counts against the document: it must be among the first k
+        however the tie is broken.
+
+    Raises:
+        ValueError: There is no query, fewer documents than queries, a score is not finite, or k is
+            below 1 or above m.
+
+    Source: Karpukhin et al. 2020, section 5. Chapter: static_vectors#finding-the-right-message.
+
+    Example:
+        >>> scores = torch.tensor([[0.9, 0.1, 0.0], [0.5, 0.4, 0.3], [0.1, 0.2, 0.3]])
+        >>> recall_at_k(scores, 2)
+        1.0
+        >>> round(recall_at_k(scores, 1), 4)
+        0.6667
+    """
+    n, m = scores.shape
+    require(n <= m, "each query needs a document of its own", queries=n, documents=m)
+    require(k <= m, "k must be at most the number of documents", k=k, documents=m)
+    own = scores.diagonal()[:, None]
+    not_below = (scores >= own).sum(dim=1)  # itself among them
+    return (not_below <= k).double().mean().item()
 
 
 @checked(not_empty="n")

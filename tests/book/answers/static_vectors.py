@@ -4,113 +4,80 @@ import numpy as np
 import torch
 
 from softlookup.exercises.static_vectors import (
-    check_bio,
+    check_bioes,
     check_conflicts,
+    check_gradient,
     check_mean,
+    check_order,
     check_reach,
     check_tagger,
 )
 from softlookup.words import (
     bio_to_spans,
     conflicting_labels,
+    contrastive_loss,
+    count_matrix,
     fit_softmax,
+    similarity,
     softmax_probability,
-    spans_to_bio,
     window_features,
 )
 
 RIGHT, WRONG = {}, {}
 
 
-# There and back
+# Two more letters
 
 
-def book_tags(spans, n):
-    inside = {i: ("I-" if i > a else "B-") + label for a, b, label in spans for i in range(a, b)}
-    return [inside.get(i, "O") for i in range(n)]
+def book_bioes(tags):
+    new = []
+    for tag, following in zip(tags, [*tags[1:], "O"], strict=True):
+        goes_on = following.startswith("I-")
+        if tag.startswith("B-") and not goes_on:
+            tag = tag.replace("B-", "S-", 1)
+        elif tag.startswith("I-") and not goes_on:
+            tag = tag.replace("I-", "E-", 1)
+        new.append(tag)
+    return new
 
 
-def book_spans(tags):
-    spans = []
-    for i, tag in enumerate(tags):
-        if tag[0] == "B":
-            spans.append([i, i + 1, tag[2:]])
-        elif tag[0] == "I":
-            spans[-1][1] = i + 1
-    return spans
+def by_spans(tags):
+    """Another solution, by way of the spans."""
+    new = ["O"] * len(tags)
+    for start, end, label in bio_to_spans(tags):
+        letters = "S" if end - start == 1 else "B" + "I" * (end - start - 2) + "E"
+        new[start:end] = [f"{letter}-{label}" for letter in letters]
+    return new
 
 
-def inclusive_tags(spans, n):
-    tags = ["O"] * (n + 1)
-    for a, b, label in spans:
-        tags[a] = f"B-{label}"
-        for i in range(a + 1, b + 1):
-            tags[i] = f"I-{label}"
-    return tags[:n]
+def forgets_the_end(tags):
+    """Closes a span only where a next tag says so."""
+    return [*book_bioes(tags)[:-1], tags[-1]]
 
 
-def merged_spans(tags):
-    spans = []
-    for i, tag in enumerate(tags):
-        if tag != "O" and spans and spans[-1][1] == i and spans[-1][2] == tag[2:]:
-            spans[-1][1] += 1
-        elif tag != "O":
-            spans.append([i, i + 1, tag[2:]])
-    return spans
+def ends_before_o(tags):
+    """Takes only an O for the end of a span."""
+    new = book_bioes(tags)
+    for k in range(len(tags) - 1):
+        if tags[k][0] == "I" and tags[k + 1][0] == "B":
+            new[k] = tags[k]
+    return new
 
 
-def closing_spans(tags):
-    """Closes a span at the next tag, and so never the one at the end."""
-    spans, start = [], None
-    for i, tag in enumerate(tags):
-        if start is not None and tag[0] != "I":
-            spans.append((start, i, tags[start][2:]))
-            start = None
-        if tag[0] == "B":
-            start = i
-    return spans
-
-
-def iter_of(spans):
-    """Lists instead of tuples, the last span first."""
-    return [[*np.array(span[:2]).tolist(), span[2]] for span in reversed(list(spans))]
-
-
-RIGHT[check_bio] = [
-    (book_tags, book_spans),
-    (spans_to_bio, bio_to_spans),
-    (lambda s, n: tuple(book_tags(s, n)), lambda tags: iter_of(book_spans(tags))),
-    (lambda s, n: tuple(spans_to_bio(s, n)), lambda tags: iter_of(bio_to_spans(tags))),
-]
-WRONG[check_bio] = [
-    (tags, book_spans, advice)
-    for tags, advice in [
-        (..., "Nothing to check so far: return one tag a token"),
-        (lambda spans, n: None, "Nothing to check so far"),
-        (lambda spans, n: "O" * n, "Return a list of tags"),
-        (lambda spans, n: book_tags(spans, n)[:-1], "one a token"),
-        (lambda spans, n: [t.replace("B-", "I-") for t in book_tags(spans, n)], "gets B-"),
-        (lambda spans, n: [t.replace("I-", "B-") for t in book_tags(spans, n)], "Exactly the fir"),
-        (lambda spans, n: [t[0] for t in book_tags(spans, n)], "with a hyphen and the label"),
-        (lambda spans, n: [t.replace("-", "_") for t in book_tags(spans, n)], "with a hyphen"),
-        (inclusive_tags, "(1, 3) covers the tokens 1 and 2"),
-        (lambda spans, n: ["O"] * n, "the tags should be"),
-        (lambda spans, n: spans.undefined, "AttributeError"),
-    ]
-]
-
-
-WRONG[check_bio] += [
-    (book_tags, spans, advice)
-    for spans, advice in [
-        (..., "Nothing to check so far: return the list of spans"),
-        (lambda tags: 7, "Return a list of (start, end, label)"),
-        (lambda tags: [(0, 1)] if "B-ORG" in tags else [], "Return a list of (start, end, label)"),
-        (lambda tags: [(a, b - 1, c) for a, b, c in book_spans(tags)], "The end is not included"),
-        (merged_spans, "even right after another one"),
-        (closing_spans, "a span may also end with the text"),
-        (lambda tags: [], "come the spans"),
-    ]
+RIGHT[check_bioes] = [(book_bioes,), (by_spans,), (lambda tags: tuple(by_spans(tags)),)]
+WRONG[check_bioes] = [
+    (..., "Nothing to check so far: return one tag for each token"),
+    (lambda tags: None, "Nothing to check so far"),
+    (lambda tags: "O" * len(tags), "Return a list of tags"),
+    (lambda tags: book_bioes(tags)[:-1], "one a token"),
+    (lambda tags: list(tags), "the tags should be"),
+    (lambda tags: [t.replace("S-", "B-") for t in book_bioes(tags)], "A span of one token gets S"),
+    (lambda tags: [t.replace("S-", "E-") for t in book_bioes(tags)], "A span of one token gets S"),
+    (lambda tags: [t.replace("E-", "I-") for t in book_bioes(tags)], "The last token of a longer"),
+    (lambda tags: [t.replace("-", "_") for t in book_bioes(tags)], "with a hyphen and the label"),
+    (forgets_the_end, "A span may also end with the text"),
+    (ends_before_o, "also right before another B"),
+    (lambda tags: tags.undefined, "AttributeError"),
 ]
 
 
@@ -134,8 +101,13 @@ def string_conflicts(tokens, spans):
 
 def both_conflicts(tokens, spans):
     names = [(tokens[a:b], label) for a, b, label in spans]
-    return {" ".join(c) for a, x in names for b, y in names
-            if b[-len(a) :] == a and x != y for c in (a, b)}  # fmt: skip
+    return {
+        " ".join(c)
+        for a, x in names
+        for b, y in names
+        if b[-len(a) :] == a and x != y
+        for c in (a, b)
+    }
 
 
 def anywhere_conflicts(tokens, spans):
@@ -145,8 +117,12 @@ def anywhere_conflicts(tokens, spans):
 
 def same_label_conflicts(tokens, spans):
     names = [tokens[a:b] for a, b, _ in spans]
-    return {" ".join(a) for i, a in enumerate(names) for j, b in enumerate(names)
-            if i != j and b[-len(a) :] == a}  # fmt: skip
+    return {
+        " ".join(a)
+        for i, a in enumerate(names)
+        for j, b in enumerate(names)
+        if i != j and b[-len(a) :] == a
+    }
 
 
 RIGHT[check_conflicts] = [
@@ -345,4 +321,94 @@ WRONG[check_tagger] = [
     (constant, "You call every token O"),
     (memory, "on new names; reach 0.95"),
     (tagger(probability=lambda w, b, x: softmax_probability(w, b, x).flip(1)), "numbered as"),
+]
+
+
+# What pulls and what pushes
+
+
+def by_autograd(Q, D, temperature):
+    Q = Q.clone().requires_grad_()
+    contrastive_loss(Q, D, temperature).backward()
+    return Q.grad
+
+
+def gradient(truth=1.0, project=True, by_length=True, by_n=True, power=1, turned=False, raw=False):
+    """The book's solution, with one of its parts exchanged."""
+
+    def of(Q, D, temperature):
+        n, length = len(Q), Q.norm(dim=1, keepdim=True)
+        q, d = Q / length, D / D.norm(dim=1, keepdim=True)
+        p = torch.softmax(q @ d.mT / temperature, dim=1) - truth * torch.eye(n, dtype=Q.dtype)
+        by_q = (p.mT if turned else p) @ (D if raw else d) / temperature**power
+        by_q = by_q / n if by_n else by_q
+        if project:
+            by_q = by_q - (by_q * q).sum(dim=1, keepdim=True) * q
+        return by_q / length if by_length else by_q
+
+    return of
+
+
+RIGHT[check_gradient] = [
+    (gradient(),),
+    (by_autograd,),
+    (lambda *a: gradient()(*a).numpy(),),
+]
+WRONG[check_gradient] = [
+    (..., "Nothing to check so far: return a table as large as Q"),
+    (lambda Q, D, t: gradient()(Q, D, t)[:-1], "should have shape"),
+    (lambda Q, D, t: -gradient()(Q, D, t), "The sign is turned"),
+    (gradient(by_n=False), "divide by n"),
+    (gradient(power=0), "divided by the temperature"),
+    (gradient(project=False, by_length=False), "with respect to the rows of length 1"),
+    (gradient(project=False), "take that part off"),
+    (gradient(by_length=False), "A long row turns less"),
+    (gradient(truth=0.0), "Take off the truth"),
+    (gradient(turned=True), "a transpose is in the wrong place"),
+    (gradient(raw=True), "divided by their lengths, too"),
+    (lambda Q, D, t: torch.zeros_like(Q), "the numbers are not"),
+]
+
+
+# Who paid whom?
+
+
+def search_by(pieces, n_steps=200):
+    """A bi-encoder whose rows are these pieces of a text."""
+
+    def search(train_queries, train_messages, queries, messages):
+        groups = (train_queries, train_messages, queries, messages)
+        groups = [[pieces(text.split()) for text in texts] for texts in groups]
+        rows = sorted({piece for texts in groups for text in texts for piece in text})
+        bags = [count_matrix(texts, rows).double() for texts in groups]
+        generator = torch.Generator().manual_seed(1)
+        table = torch.randn(len(rows), 32, generator=generator, dtype=torch.float64)
+        table.requires_grad_()
+        optimizer = torch.optim.Adam([table], lr=0.02)
+        for _ in range(n_steps):
+            batch = torch.randperm(len(train_queries), generator=generator)[:32]
+            loss = contrastive_loss(bags[0][batch] @ table, bags[1][batch] @ table, 0.1)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return similarity((bags[2] @ table).detach(), (bags[3] @ table).detach())
+
+    return search
+
+
+def places(words):
+    return [f"{word} {place}" for place, word in enumerate(words)]
+
+
+def first_words_again(words):
+    return [*words, *(f"{word} early" for word in words[:2])]
+
+
+RIGHT[check_order] = [(search_by(places),), (search_by(first_words_again),)]
+WRONG[check_order] = [
+    (..., "Nothing to check so far: return a table of scores"),
+    (lambda a, b, c, d: torch.zeros(len(c), len(d) - 1), "should have shape"),
+    (search_by(list), "You find the right people and the deed, but not who did it"),
+    (search_by(places, n_steps=0), "did the training loss fall"),
+    (lambda a, b, c, d: torch.ones(len(c), len(d)), "recall@1 is 0.00"),
 ]

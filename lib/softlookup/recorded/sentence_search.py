@@ -1,0 +1,291 @@
+"""Search on real text: averages of word vectors, before and after contrastive training.
+
+Two searches, each with pairs to learn from and other pairs for the test. A message of the SMS Spam
+Collection is cut after its first sentence: which message goes on like this? And a German caption of
+Multi30k: which English caption says the same? Both encoders are averages of one table of word
+vectors. word2vec makes the table, and contrastive training changes its rows.
+"""
+
+import re
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from softlookup.data import multi30k, sms_spam
+from softlookup.ops import unit_vectors
+from softlookup.words import contrastive_loss, procrustes, recall_at_k, word_tokens
+from softlookup.words.word2vec import train_word2vec
+
+DATA = ("sms_spam", "multi30k")
+SEED = 0
+SEARCHES = ("messages", "captions")
+"""The captions come last: their table serves for further trainings."""
+TEST_MESSAGES = 500
+"""How many pairs of messages are kept for the test; Multi30k has its own test captions."""
+FEWER = (100, 300, 1000, 3000, 10_000)
+"""How many pairs of captions a training gets that is to show what their number does."""
+TEMPERATURES = (0.01, 0.05, 0.2, 1.0)
+BATCH_SIZES = (8, 32, 128)
+"""What the training with captions is tried with; elsewhere it is 0.05 and 128."""
+KS = (1, 5, 10)
+LEAST_WORDS = 3
+"""A part of a message with fewer words is no query."""
+SHOWN = 4
+"""How many test queries are kept with what was found for them."""
+
+Text = list[str]
+Pair = tuple[Text, Text]
+"""The words of a query and of the document that belongs to it."""
+Ids = tuple[list[int], list[int]]
+"""The same as rows of a table."""
+
+SMALL_TEXT = """a dog runs = ein hund rennt
+a cat runs = eine katze rennt
+a dog sleeps = ein hund schläft
+a cat sleeps = eine katze schläft
+a horse runs = ein pferd rennt
+a horse sleeps = ein pferd schläft
+a man runs = ein mann rennt
+a man sleeps = ein mann schläft"""
+
+
+def load() -> dict[str, tuple[list[Pair], list[Pair]]] | None:
+    """For each search the pairs for training and for the test, or None with a printed line."""
+    messages = sms_spam()
+    captions = [multi30k(part, language) for part in ("train", "test") for language in ("de", "en")]
+    if messages is None or None in captions:
+        return None
+    pairs = message_pairs(list(dict.fromkeys(message.text for message in messages)))
+    order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(SEED)).tolist()
+    pairs = [pairs[i] for i in order]
+    texts = [[word_tokens(caption) for caption in side] for side in captions]
+    return {
+        "messages": (pairs[TEST_MESSAGES:], pairs[:TEST_MESSAGES]),
+        "captions": (
+            list(zip(texts[0], texts[1], strict=True)),
+            list(zip(texts[2], texts[3], strict=True)),
+        ),
+    }
+
+
+def message_pairs(texts: Sequence[str]) -> list[Pair]:
+    """The first sentence of each text and its rest, where both have some words."""
+    pairs = []
+    for text in texts:
+        first, *rest = re.split(r"(?<=[.!?])\s+", text)
+        pair = word_tokens(first), word_tokens(" ".join(rest))
+        if min(len(pair[0]), len(pair[1])) >= LEAST_WORDS:
+            pairs.append(pair)
+    return pairs
+
+
+def run_small() -> dict:
+    """The same on eight sentences of our own, in two languages."""
+    pairs = [tuple(side.split() for side in line.split(" = ")) for line in SMALL_TEXT.split("\n")]
+    data = {"captions": (pairs[:6], pairs[6:])}
+    options = {"d_model": 4, "min_count": 1, "subsample": 1.0, "ks": (1, 2), "batch_size": 3}
+    return run(
+        data, searches=("captions",), fewer=(3,), temperatures=(0.5,), batch_sizes=(2,), **options
+    )
+
+
+def run(
+    data: dict[str, tuple[list[Pair], list[Pair]]],
+    searches: Sequence[str] = SEARCHES,
+    *,
+    fewer: Sequence[int] = FEWER,
+    temperatures: Sequence[float] = TEMPERATURES,
+    batch_sizes: Sequence[int] = BATCH_SIZES,
+    ks: Sequence[int] = KS,
+    d_model: int = 64,
+    min_count: int = 3,
+    subsample: float = 0.001,
+    batch_size: int = 128,
+) -> dict:
+    """Average, then train the average, and count how often the right document is found.
+
+    Args:
+        data: What ``load`` gives.
+        searches: Which searches, of ``SEARCHES``.
+        fewer: Numbers of pairs of captions for further trainings.
+        temperatures: Temperatures for further trainings with all pairs of captions.
+        batch_sizes: Sizes of batches for the same.
+        ks: Among how many answers the right one counts as found.
+        d_model: The length of the vectors.
+        min_count: Words that occur less often in the training texts are left out.
+        subsample: word2vec's threshold above which frequent words are thinned out.
+        batch_size: How many pairs are each other's negatives.
+
+    Returns:
+        For each search its sizes, the recall of each way, and some queries with what was found.
+    """
+    results = {}
+    for name in searches:
+        train, test = data[name]
+        joined = name == "messages"  # there a query and its document are one text
+        table, row = word_vectors(train, joined, d_model, min_count, subsample)
+        train = [(ids(query, row), ids(document, row)) for query, document in train]
+        test_ids = [(ids(query, row), ids(document, row)) for query, document in test]
+        trained = train_table(table, train, batch_size=batch_size)
+        unread = train_table(random_table(table), train, batch_size=batch_size)
+        scores = {
+            "word2vec": cosines(table, test_ids),
+            "word2vec, rotated": rotated_cosines(table, train, test_ids),
+            "from random numbers": cosines(unread, test_ids),
+            "bi-encoder": cosines(trained, test_ids),
+        }
+        results[name] = {
+            "pairs": len(train),
+            "documents": len(test),
+            "vocabulary": len(row),
+            "recall": {way: recalls(found, ks) for way, found in scores.items()},
+            "shown": shown(test, scores["word2vec"], scores["bi-encoder"]),
+            "lengths": lengths(table, trained, train),
+        }
+    if "captions" in results:  # the table and the pairs are still those of the captions
+        settings = {
+            "fewer": [{"pairs": train[:n]} for n in fewer],
+            "temperatures": [{"temperature": tau} for tau in temperatures],
+            "batch_sizes": [{"batch_size": size} for size in batch_sizes],
+        }
+        for name, changes in settings.items():
+            results["captions"][name] = [
+                trained_recall(table, test_ids, {"pairs": train, "batch_size": batch_size} | change)
+                for change in changes
+            ]
+    return results
+
+
+def word_vectors(
+    train: Sequence[Pair], joined: bool, d_model: int, min_count: int, subsample: float
+) -> tuple[Tensor, dict[str, int]]:
+    """The table that word2vec learns from the texts alone, and the row of each word."""
+    if joined:
+        texts = [query + document for query, document in train]
+    else:
+        texts = [text for side in zip(*train, strict=True) for text in side]
+    word2vec = train_word2vec(
+        texts,
+        d_model=d_model,
+        window=5,
+        epochs=10,
+        min_count=min_count,
+        subsample=subsample,
+        learning_rate=0.05,
+        generator=torch.Generator().manual_seed(SEED),
+    )
+    row = {word: i for i, word in enumerate(word2vec.vocabulary.tokens)}
+    return word2vec.centre.weight.detach(), row
+
+
+def trained_recall(table: Tensor, test: Sequence[Ids], options: dict) -> float:
+    """recall@1 after contrastive training with these options."""
+    return recalls(cosines(train_table(table, **options), test), (1,))[0]
+
+
+def ids(text: Text, row: dict[str, int]) -> list[int]:
+    """The rows of a text's words; a word that has none is left out."""
+    return [row[word] for word in text if word in row]
+
+
+def averages(table: Tensor, texts: Sequence[list[int]]) -> Tensor:
+    """The mean of each text's rows, a row for each text; zeros where it has none."""
+    starts = torch.tensor([0] + [len(text) for text in texts[:-1]]).cumsum(dim=0)
+    flat = torch.tensor([i for text in texts for i in text], dtype=torch.long)
+    return F.embedding_bag(flat, table, starts, mode="mean")
+
+
+def cosines(table: Tensor, pairs: Sequence[Ids]) -> Tensor:
+    """The cosine of each query with each document, both of them averages of rows."""
+    queries, documents = encoded(table, pairs)
+    return queries @ documents.mT
+
+
+def rotated_cosines(
+    table: Tensor,
+    train: Sequence[Ids],
+    pairs: Sequence[Ids],
+) -> Tensor:
+    """The cosines after the mean is taken off and the queries are rotated onto their documents.
+
+    Both means and the rotation come from the pairs for training.
+    """
+    sides = encoded(table, train)
+    means = [side.mean(dim=0) for side in sides]
+    rotation = procrustes(sides[0] - means[0], sides[1] - means[1])
+    queries, documents = encoded(table, pairs)
+    return unit_vectors((queries - means[0]) @ rotation) @ unit_vectors(documents - means[1]).mT
+
+
+def encoded(table: Tensor, pairs: Sequence[Ids]) -> list[Tensor]:
+    """The averages of the queries and those of the documents, brought to length 1."""
+    return [unit_vectors(averages(table, side)) for side in zip(*pairs, strict=True)]
+
+
+def random_table(table: Tensor) -> Tensor:
+    """A table of the same shape and spread that has read nothing."""
+    generator = torch.Generator().manual_seed(SEED)
+    return table.std() * torch.randn(table.shape, generator=generator)
+
+
+def train_table(
+    table: Tensor,
+    pairs: Sequence[Ids],
+    *,
+    batch_size: int,
+    temperature: float = 0.05,
+    learning_rate: float = 0.003,
+    least_steps: int = 200,
+    epochs: int = 5,
+) -> Tensor:
+    """The table after contrastive training: five times through the pairs, or 200 steps if more."""
+    table = table.clone().requires_grad_()
+    optimizer = torch.optim.Adam([table], lr=learning_rate)
+    generator = torch.Generator().manual_seed(SEED)
+    batch_size = min(batch_size, len(pairs))
+    n_steps = max(least_steps, epochs * len(pairs) // batch_size)
+    order: list[int] = []
+    for _ in range(n_steps):
+        if len(order) < batch_size:
+            order = torch.randperm(len(pairs), generator=generator).tolist()
+        batch, order = order[:batch_size], order[batch_size:]
+        queries = averages(table, [pairs[i][0] for i in batch])
+        documents = averages(table, [pairs[i][1] for i in batch])
+        loss = contrastive_loss(queries, documents, temperature)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return table.detach()
+
+
+def recalls(scores: Tensor, ks: Sequence[int]) -> list[float]:
+    """recall@k for each k, to two digits."""
+    return [round(recall_at_k(scores, k), 2) for k in ks]
+
+
+def shown(test: Sequence[Pair], before: Tensor, after: Tensor) -> list[dict]:
+    """The first queries of the test: their document, and what comes first before and after."""
+    rows = []
+    for i, (query, document) in enumerate(test[:SHOWN]):
+        found = [test[int(scores[i].argmax())][1] for scores in (before, after)]
+        texts = (query, document, *found)
+        names = ("query", "document", "word2vec", "bi-encoder")
+        rows.append({name: " ".join(text) for name, text in zip(names, texts, strict=True)})
+    return rows
+
+
+def lengths(before: Tensor, after: Tensor, pairs: Sequence[Ids]) -> dict[str, list[float]]:
+    """The mean length of rows before and after: of the 20 most frequent words, and of others."""
+    counts = torch.zeros(len(before))
+    for query, document in pairs:
+        for i in query + document:
+            counts[i] += 1
+    frequent = torch.zeros(len(before), dtype=torch.bool)
+    frequent[counts.topk(min(20, len(before) // 2)).indices] = True
+    norms = [table.norm(dim=1) for table in (before, after)]
+    return {
+        "frequent": [round(float(norm[frequent].mean()), 2) for norm in norms],
+        "others": [round(float(norm[~frequent].mean()), 2) for norm in norms],
+    }
