@@ -30,7 +30,6 @@ MOST = Fraction(2, 3)
 """A solution of which so much stands on the page, piece by piece, is answered there."""
 
 ANSWERED = {
-    "ex-static-bio",
     "ex-seq2seq-additive",
     "ex-many-heads-tied",
     "ex-modern-attention-window",
@@ -39,7 +38,6 @@ ANSWERED = {
 
 TOO_EASY = {
     "embeddings",
-    "static_vectors",
     "seq2seq",
     "soft_lookup",
     "limits",
