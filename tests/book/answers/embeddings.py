@@ -3,7 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -147,31 +147,34 @@ WRONG[check_late] = {
 
 
 def searched(by_cosine, by_dot, by_distance):
-    """Another right solution: the places of a fine grid, computed once."""
-    return GRID.get((by_cosine, by_dot, by_distance), "impossible")
+    """Another right solution: random steepness and squared distance, from which p follows."""
+    return drawn().get((by_cosine, by_dot, by_distance), "impossible")
 
 
-def grid():
-    """For each case the first triple of candidates that a walk over steep and flat places meets."""
+@cache
+def drawn():
+    """For each case a query and the first three random candidates that are ranked just so.
+
+    A candidate (p, y) has p ≥ 0 and s = 1 + (y/p)². Its squared distance from (1, 0) is
+    1 - 2p + s p² = 1 - 1/s + (s p - 1)²/s.
+    """
     generator = np.random.default_rng(3)
-    p = np.exp(generator.uniform(-5, 3, (60_000, 3)))
-    s = 1 + np.exp(generator.uniform(-6, 6, (60_000, 3)))
-    common = generator.random((60_000, 1)) < 0.6
-    s = np.where(common, s[:, :1] * (1 + 0.01 * generator.random((60_000, 3))), s)
-    p = np.where(
-        generator.random((60_000, 1)) < 0.6, p[:, :1] * (0.5 + generator.random(p.shape)), p
-    )
-    measures = s, -p, 1 - 2 * p + s * p**2
-    orders = [np.argsort(values, axis=1) for values in measures]
+    n = 500_000
+    s = 1 + np.exp(generator.uniform(-6, 6, (n, 1)) + generator.normal(0, 1, (n, 3)))
+    p = (1 + generator.choice([-1, 1], (n, 3)) * generator.random((n, 3)) ** 2) / s
+    p *= np.exp(generator.choice([0, 0.3, 2], (n, 1)) * generator.normal(0, 1, (n, 3)))
+    values = s, -p, 1 - 1 / s + (s * p - 1) ** 2 / s
+    orders = np.concatenate([one.argsort(axis=1) for one in values], axis=1)
+    _, first = np.unique(orders @ 3 ** np.arange(9), return_index=True)
     found = {}
-    for i in range(len(p)):
-        key = tuple("".join("ABC"[k] for k in order[i]) for order in orders)
-        places = [[p[i, k], p[i, k] * math.sqrt(s[i, k] - 1)] for k in range(3)]
-        found.setdefault(key, [[1.0, 0.0], *places])
+    for i in first:
+        letters = "".join("ABC"[k] for k in orders[i])
+        y = p[i] * np.sqrt(s[i] - 1)
+        places = np.stack([p[i], y], axis=1).tolist()
+        found[letters[:3], letters[3:6], letters[6:]] = [[1.0, 0.0], *places]
     return found
 
 
-GRID = grid()
 RIGHT[check_judges] = [(searched, "192 cases, and no way for 24")]
 
 
