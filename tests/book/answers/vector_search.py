@@ -140,8 +140,11 @@ WRONG[check_map]["transposed"] = (lambda d, k: landmark_map(d, k).T, "should hav
 def located(index, distance):
     """Another right solution: seventeen distances say where the query is; then all can be computed.
 
-    The difference of two squared distances is linear in the query.
+    The difference of two squared distances is linear in the query. (An index of another kind finds
+    nothing.)
     """
+    if not isinstance(index, torch.Tensor) or index.ndim != 2:
+        return 0
     table = index.numpy()
     rows = list(range(0, 600, 24))
     told = np.array([distance(i) for i in rows])
