@@ -16,7 +16,7 @@ import registry
 ROAD = {
     "text": ("tasks",),
     "tokens": ("tokenization",),
-    "vectors": ("counting_words", "embeddings", "word2vec", "static_vectors"),
+    "vectors": ("counting_words", "embeddings", "vector_search", "word2vec", "static_vectors"),
     "positions": ("positions",),
     "blocks": (
         "recurrence",

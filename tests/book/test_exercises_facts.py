@@ -26,7 +26,6 @@ from softlookup.attention.positions import period, sinusoidal
 from softlookup.data import il_m_a_entarte
 from softlookup.exercises import (
     byte_pairs,
-    embeddings,
     looking_inside,
     many_heads,
     positions,
@@ -36,6 +35,7 @@ from softlookup.exercises import (
     tasks,
     tokenization,
     transformer,
+    vector_search,
     word2vec,
 )
 from softlookup.exercises.block import residual_with
@@ -98,7 +98,7 @@ def test_the_spans_that_the_check_wants(text, spans):
     assert text in tasks.NOTES
 
 
-# 3. Embeddings
+# Vector search
 
 
 @pytest.mark.parametrize("d", [2, 3, 5, 16, 64, 256])
@@ -107,7 +107,7 @@ def test_the_attack_is_nearly_the_worst_that_an_ascent_finds_and_stays_below_the
     with peaks at one place or at two; each other entry of either is off by half a scale. Of many
     dimensions it sticks at wrong signs; two vectors at 30° on either side of their peak do better.
     """
-    table = embeddings._nasty(d) / 127
+    table = vector_search._nasty(d) / 127
     change = similarity((table * 127).round(), (table * 127).round()) - similarity(table, table)
     attack = change.abs().max().item()
     at_30_degrees = 2 * math.sin(math.pi / 3) * math.cos(math.pi / 6) ** 2 * math.sqrt(d - 1)

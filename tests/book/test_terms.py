@@ -70,10 +70,11 @@ OTHERWISE = {
     "merge": [r"\*Case folding\* merges"],
     "patch": ["Patch place"],
     "period": ["amount with its period"],
+    "perplexity": ["called its perplexity"],
     "precision": ["dimension and a precision", r"\*precision\*, the lecture's"],
-    "projection": ["honest projection", r"projection \*back from"],
+    "projection": [r"projection \*back from"],
     "query": ["database query"],
-    "recall": [r"\$d=64\$ recall", "Recall the", "task of recall"],
+    "recall": ["Recall the", "task of recall"],
     "regression": ["softmax`? regression"],
     "score": [
         r"\*score\* (it|a|for)",

@@ -1,31 +1,16 @@
-"""Checks of chapter 3: lookup, set cosine, a stack that a line can read, PCA, one byte a number."""
+"""Checks of chapter 3: lookup, set cosine, a late word, three judges, tables for a pencil."""
 
 import math
 import random
-from functools import lru_cache
-from itertools import product
+from collections.abc import Iterable
+from itertools import permutations, product
 
 import torch
-from torch import Tensor
 
-from softlookup.data import captioned_digits
-from softlookup.exercises.compare import Mistakes, advised, close, compare, numbers, scalar
+from softlookup.exercises.compare import advised, compare, scalar
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.ops import cosine_similarity
-from softlookup.words import (
-    count_matrix,
-    dequantize,
-    fit_logistic,
-    logistic_probability,
-    one_hot,
-    principal_components,
-    project,
-    similarity,
-)
-
-REQUIRED_ACCURACY = 0.9
-SEEN = 240  # of 360 pairs of a caption and a picture
-DIMENSIONS = (2, 3, 5, 16, 64, 256)
+from softlookup.words import count_matrix, one_hot
 
 LOOKUP = "Return three things: the rows, and two numbers of multiplications."
 OVERWRITTEN = "Your code changed the table: a lookup only reads it."
@@ -73,87 +58,98 @@ def check_set_cosine(answer: Answer) -> str:
     return "For the lecture's two sentences it is 5/√35 = 0.8452, and 46 other pairs are right."
 
 
-@exercise("return one row for each pair.")
-def check_stack(answer: Answer) -> str:
-    """Check a function of (h1, h2) that returns a stack in which a linear head can tell who lies.
+@exercise("return the vector of the new word.")
+def check_late(my_vector: Answer) -> str:
+    """Check a function of (p, U, sizes, Vt, d): the row of E that belongs to a portrait.
 
     Args:
-        answer: The learner's function.
-
-    Chapter: embeddings#exercises
-    """
-    h1, h2, lies = _pairs()
-    h = _matrix(answer(h1, h2), len(h1))
-    d1, d2 = h1.shape[1], h2.shape[1]
-    if h.shape[1] < d1 + d2 or not close(h[:, : d1 + d2], torch.cat([h1, h2], dim=1)):
-        raise Wrong(f"The first {d1} columns should be h1, the next {d2} should be h2.")
-    some = _matrix(answer(h1[:7], h2[:7]), 7)
-    if some.shape[1] != h.shape[1] or not close(some, h[:7]):
-        raise Wrong("A row should depend on its own pair only: seven pairs alone got other rows.")
-    weight, bias = fit_logistic(h[:SEEN], lies[:SEEN].double(), l2=0.001)
-    guess = logistic_probability(weight, bias, h[SEEN:]) > 0.5
-    accuracy = (guess == lies[SEEN:]).double().mean().item()
-    told = f"Dimension {d1} + {d2}" + (f" + {h.shape[1] - d1 - d2}" if h.shape[1] > d1 + d2 else "")
-    told += f", accuracy {accuracy:.3f}"
-    if h.shape[1] == d1 + d2:
-        raise Wrong(f"{told}: the two halves side by side are not enough for a linear head. "
-                    "Add columns that depend on both.")  # fmt: skip
-    if accuracy < REQUIRED_ACCURACY:
-        raise Wrong(f"{told}, and {REQUIRED_ACCURACY} is possible. Does every new column mix the "
-                    "caption with the picture?")  # fmt: skip
-    return f"{told} on {len(h) - SEEN} new pairs, with a linear head."
-
-
-PCA = "Return two things: the coordinates and the shares of variance."
-
-
-@exercise("return the coordinates and the shares.")
-def check_pca(answer: Answer) -> str:
-    """Check a function of (x, k) that returns coordinates and shares of variance.
-
-    Args:
-        answer: The learner's function.
+        my_vector: The learner's function.
 
     Chapter: embeddings#exercises
     """
     generator = torch.Generator().manual_seed(3)
-    for n, d, k in (31, 5, 2), (7, 11, 3), (13, 3, 3):
-        x = torch.randn(n, d, dtype=torch.float64, generator=generator)
-        x = x * torch.linspace(1, 4, d, dtype=torch.float64) + 5
-        mine, shares = answer.several(2, PCA, x, k)
-        found = principal_components(x, k)
-        mistakes = _share_mistakes(x, k, found.shares)
-        compare(shares, found.shares, "The list of shares", mistakes, _wrong_share, tolerance=1e-10)
-        expected = project(x, found)
-        _same_coordinates(numbers(mine, expected, "The table of coordinates"), expected, x,
-                          found.axes)  # fmt: skip
-    return "Coordinates up to sign, and shares to ten digits."
+    for n_words, n_company, d in (7, 7, 3), (11, 5, 2), (5, 13, 4):
+        shape = n_words, n_company
+        table = torch.rand(shape, dtype=torch.float64, generator=generator)
+        U, sizes, Vt = torch.linalg.svd(table, full_matrices=False)
+        new = torch.rand(n_company, dtype=torch.float64, generator=generator)
+        for p, whose in (table[1], "row 1 of the table"), (new, "a new portrait"):
+            along = Vt[:d] @ p
+            mistakes = [
+                (along, "That is the row of UΣ: the sizes are to be shared, so a root is left."),
+                (along / sizes[:d], "That is the row of U. E has the roots of the sizes as well."),
+                (
+                    along * sizes[:d].sqrt(),
+                    "You multiplied by the roots: p V = u Σ has too much of Σ already.",
+                ),
+                (Vt @ p / sizes.sqrt(), "Those are the numbers of all directions; d are wanted."),
+            ]
+            if n_words == n_company:
+                mistakes.append((U[:, :d].mT @ p / sizes[:d].sqrt(), WORDS_AND_COMPANY))
+            expected = along / sizes[:d].sqrt()
+            compare(
+                my_vector(p, U, sizes, Vt, d),
+                expected,
+                "The vector",
+                mistakes,
+                f"For {whose} ({n_words} words, {n_company} companions, d = {d}) it is another.",
+            )
+    return "Old portraits get their own rows, and new ones a place among them."
 
 
-ROUNDED = "my_int8 should return two things: the codes and the scales."
+WORDS_AND_COMPANY = (
+    "You used U, whose rows belong to words. A portrait has a number for each companion: that is V."
+)
 
 
-@exercise("return the codes and the scales.", "let my_bound return one number.")
-def check_int8(quantise: Answer, bound: Answer) -> str:
-    """Check a rounding of tables to one byte a number, and a bound on what it does to cosines.
+@exercise('return four points, or the word "impossible".')
+def check_judges(my_points: Answer) -> str:
+    """Check a function of three orders: a query and three points that are ranked just so.
 
     Args:
-        quantise: The learner's function of a table; it returns codes and scales.
-        bound: The learner's function of a dimension; it returns one number.
+        my_points: The learner's function.
 
     Chapter: embeddings#exercises
     """
-    generator = torch.Generator().manual_seed(3)
-    tables = [torch.randn(13, d, dtype=torch.float64, generator=generator) for d in DIMENSIONS]
-    tables[1][4] = 0
-    tables[2][3] *= 1e6
-    for table in tables:
-        _same_rounding(*quantise.several(2, ROUNDED, table), table)
-    worst = 0.0
-    for d in DIMENSIONS:
-        limit = scalar(bound(d), "The bound")
-        worst = max(worst, _attacked(limit, d))
-    return f"The rounding keeps its promise, and no attack came above {worst:.0%} of your bound."
+    orders = ["".join(order) for order in permutations("ABC")]
+    n_impossible = 0
+    for by_cosine, by_dot, by_distance in product(orders, repeat=3):
+        wanted = {"cosine": by_cosine, "dot product": by_dot, "distance": by_distance}
+        told = ", ".join(f"{name} {order}" for name, order in wanted.items())
+        answer = my_points(by_cosine, by_dot, by_distance)
+        impossible = by_cosine[0] == by_dot[1] == by_distance[2]
+        n_impossible += impossible
+        if isinstance(answer, str):
+            if answer != "impossible":
+                raise Wrong(f'Return four points or the word "impossible", not {answer!r}.')
+            if not impossible:
+                raise Wrong(f"There are such points for {told}.")
+        else:
+            _ranked_as_wanted(answer, wanted, told)
+    return f"You found points for {216 - n_impossible} cases, and no way for {n_impossible}."
+
+
+@exercise("return a list of tables.")
+def check_pencil(my_tables: Answer) -> str:
+    """Check a function of n: all tables whose first layer is rational.
+
+    Args:
+        my_tables: The learner's function.
+
+    Chapter: embeddings#exercises
+    """
+    for n in 1, 3, 6:
+        right = {table for table in _tables(n) if _trouble(table) is None}
+        yours = _as_tables(my_tables(n))
+        if len(set(yours)) < len(yours):
+            raise Wrong(f"For n = {n} you return a table twice.")
+        for table in sorted(set(yours) - right):
+            if not all(0 <= entry <= n for row in table for entry in row):
+                raise Wrong(f"For n = {n}, {table} has an entry that is not from 0 to {n}.")
+            raise Wrong(f"{table} does not belong to them: {_trouble(table)}")
+        for table in sorted(right - set(yours)):
+            raise Wrong(f"For n = {n}, {table} is missing: {_merit(table)}")
+    return f"All of them: {len(right)} of the {7**4} tables with entries up to 6."
 
 
 def _count(product: object, fetch: object, n: int, n_words: int, d: int) -> None:
@@ -173,8 +169,10 @@ def _count(product: object, fetch: object, n: int, n_words: int, d: int) -> None
         hint = known.get(product, "How many products are there in one entry of the result?")
         raise Wrong(f"{case} the one-hot product does not take {product:g} multiplications. {hint}")
     if fetch != 0:
-        raise Wrong(f"{case} you say that a lookup multiplies {fetch:g} times. It copies numbers; "
-                    "what would it multiply?")  # fmt: skip
+        raise Wrong(
+            f"{case} you say that a lookup multiplies {fetch:g} times. It copies numbers; "
+            "what would it multiply?"
+        )
 
 
 def _same_cosine(value: float, one: list[str], other: list[str]) -> None:
@@ -186,133 +184,94 @@ def _same_cosine(value: float, one: list[str], other: list[str]) -> None:
         raise Wrong(f"By the library's rule a list without words has cosine 0; yours is {value:g}.")
     counts = count_matrix([one, other], sorted(A | B))
     mistakes = [
-        (cosine_similarity(*counts),
-         "You counted how often words come: a binary bag knows only whether. Use sets."),
-        (len(A & B) / len(A | B),
-         "That divides by the size of the union (Jaccard's index), not by √(|A||B|)."),
-        (2 * len(A & B) / (len(A) + len(B)), "That is Dice's coefficient: it divides by the mean "
-         "size, not by the root of the product."),
+        (
+            cosine_similarity(*counts),
+            "You counted how often words come: a binary bag knows only whether. Use sets.",
+        ),
+        (
+            len(A & B) / len(A | B),
+            "That divides by the size of the union (Jaccard's index), not by √(|A||B|).",
+        ),
+        (
+            2 * len(A & B) / (len(A) + len(B)),
+            "That is Dice's coefficient: it divides by the mean "
+            "size, not by the root of the product.",
+        ),
         (len(A & B) / (len(A) * len(B)), "You divided by |A||B|: take the square root of it."),
-        (len(A & B) / math.sqrt(len(one) * len(other)),
-         "You divided by the lengths of the lists; a word that comes twice is one word."),
-    ]  # fmt: skip
+        (
+            len(A & B) / math.sqrt(len(one) * len(other)),
+            "You divided by the lengths of the lists; a word that comes twice is one word.",
+        ),
+    ]
     right = f"For {sorted(A)} and {sorted(B)} the cosine is {right:.4f}; yours is {value:.4f}."
     raise Wrong(advised(value, mistakes, right))
 
 
-@lru_cache(maxsize=1)
-def _pairs() -> tuple[Tensor, Tensor, Tensor]:
-    """Captions, pictures, and whether the caption lies: the chapter's data, drawn anew."""
-    captions, pictures, lies = captioned_digits(torch.Generator().manual_seed(33))
-    h1 = count_matrix(captions, sorted({word for caption in captions for word in caption}))
-    h2 = project(pictures.flatten(1), principal_components(pictures.flatten(1), 5))
-    return h1, h2, lies
-
-
-def _matrix(answer: object, n: int) -> Tensor:
+def _ranked_as_wanted(answer: object, wanted: dict[str, str], told: str) -> None:
     try:
-        values = torch.as_tensor(answer, dtype=torch.float64).detach()
+        points = torch.as_tensor(answer, dtype=torch.float64)
     except (TypeError, ValueError, RuntimeError):
-        raise Wrong(
-            f"Return a matrix of numbers; you returned a {type(answer).__name__}."
-        ) from None
-    if values.ndim != 2 or len(values) != n:
-        raise Wrong(f"The stack should have {n} rows; its shape is {tuple(values.shape)}.")
-    if not values.isfinite().all():
-        raise Wrong("The stack should hold finite numbers.")
-    return values
+        raise Wrong('Return four points of two numbers, or the word "impossible".') from None
+    if points.shape != (4, 2):
+        raise Wrong(f"Return four points of two numbers; yours have shape {tuple(points.shape)}.")
+    if not points.isfinite().all() or (points < 0).any():
+        raise Wrong(f"For {told} a coordinate is not finite or below 0.")
+    if (points.norm(dim=1) == 0).any():
+        raise Wrong(f"For {told} a point is the origin, which has no direction.")
+    query, candidates = points[0], points[1:]
+    dots = candidates @ query
+    across = (candidates[:, 0] * query[1] - candidates[:, 1] * query[0]).abs()
+    worse = {  # the smaller, the better
+        "cosine": torch.atan2(across, dots),
+        "dot product": -dots,
+        "distance": (candidates - query).norm(dim=1),
+    }
+    for name, order in wanted.items():
+        values = worse[name]
+        found = "".join("ABC"[k] for k in values.argsort().tolist())
+        inorder = values.sort().values
+        if (inorder.diff() <= 1e-12 * inorder[1:].abs()).any():
+            raise Wrong(f"For {told} two of your candidates are equally good by {name}.")
+        if found != order:
+            raise Wrong(f"For {told} your points are ranked {found} by {name}.")
 
 
-def _share_mistakes(x: Tensor, k: int, right: Tensor) -> Mistakes:
-    sizes, raw = torch.linalg.svdvals(x - x.mean(0)), torch.linalg.svdvals(x)
-    return [
-        (sizes[:k] / sizes.sum(),
-         "Your shares are of the singular values; a variance goes with their square."),
-        (right / right.sum(), "Your shares sum to 1 over the axes that are kept; divide by the "
-         "variance along all axes."),
-        (raw[:k] ** 2 / (raw**2).sum(),
-         "Take off the mean first: PCA looks at the spread around it."),
-        (sizes[:k] ** 2 / (len(x) - 1), "Those are variances; a share is a part of their sum."),
-        (sizes[:k] ** 2, "Those are squared singular values; a share is a part of their sum."),
-    ]  # fmt: skip
+def _tables(n: int) -> Iterable[tuple[tuple[int, int], tuple[int, int]]]:
+    for a, b, c, d in product(range(n + 1), repeat=4):
+        yield (a, b), (c, d)
 
 
-def _wrong_share(yours: Tensor, right: Tensor) -> str:
-    if close(yours, right, tolerance=1e-5):
-        return "Nearly: the shares are right to five digits, but not to ten. Stay in float64."
-    j = int(((yours - right).abs() > 1e-10).nonzero()[0])
-    return f"The share of axis {j} should be {right[j]:.6f}; yours is {yours[j]:.6f}."
+def _squares(table: tuple) -> tuple[int, int]:
+    """The sum of the squared singular values, and the square of their difference."""
+    (a, b), (c, d) = table
+    total = a * a + b * b + c * c + d * d
+    return total, total**2 - 4 * (a * d - b * c) ** 2
 
 
-def _same_coordinates(yours: Tensor, right: Tensor, x: Tensor, axes: Tensor) -> None:
-    signs = (yours * right).sum(0).sign()
-    if close(yours * signs, right):
-        return
-    without_mean = x @ axes.mT
-    if close(yours * (yours * without_mean).sum(0).sign(), without_mean):
-        raise Wrong("The shares are right. The coordinates should be measured from the mean.")
-    unit = right / right.norm(dim=0)
-    if close(yours * (yours * unit).sum(0).sign(), unit):
-        raise Wrong("The shares are right. Your coordinates all have length 1: stretch each axis "
-                    "by its singular value.")  # fmt: skip
-    raise Wrong("The shares are right, the coordinates are not: are they along the rows of Vᵀ?")
+def _trouble(table: tuple) -> str | None:
+    """Why a table does not belong to those of the exercise, if it does not."""
+    (a, b), (c, d) = table
+    total, gap = _squares(table)
+    if a * d == b * c:
+        return "a singular value is 0."
+    if gap == 0:
+        return "its singular values are equal, so no direction is the best."
+    if math.isqrt(gap) ** 2 != gap:
+        return f"the squares of its singular values are ({total} ± √{gap})/2, and √{gap} is a root."
+    return None
 
 
-def _same_rounding(codes: object, scales: object, table: Tensor) -> None:
-    codes = numbers(codes, table, "The table of codes")
-    scales = numbers(scales, table[:, 0], "The list of scales")
-    if not torch.equal(codes, codes.round()):
-        raise Wrong("The codes should be whole numbers: round them.")
-    if codes.abs().max() > 127:
-        raise Wrong(f"A code of {codes.abs().max():.0f} does not fit: the largest is 127.")
-    off = (codes * scales[:, None] - table).abs()
-    if (scales < 0).any() or (off > scales[:, None] / 2 * (1 + 1e-6) + 1e-30).any():
-        row = int((off - scales[:, None] / 2).amax(1).argmax())
-        raise Wrong(f"In row {row} an entry is off by {off[row].max():.3g}, with a scale of "
-                    f"{scales[row]:.3g}: more than half a scale. Rounded, not cut off? And by a "
-                    "scale of its own row?")  # fmt: skip
-    largest = table.abs().amax(1)
-    if (scales > 1.01 * largest / 127 + 1e-30).any():
-        raise Wrong("Your scales are larger than needed: the largest entry of a row should become "
-                    "127 or -127.")  # fmt: skip
+def _merit(table: tuple) -> str:
+    total, gap = _squares(table)
+    larger, smaller = (total + math.isqrt(gap)) // 2, (total - math.isqrt(gap)) // 2
+    told = f"the squares of its singular values are {larger} and {smaller}."
+    if math.isqrt(larger) ** 2 != larger or math.isqrt(smaller) ** 2 != smaller:
+        told += " They need not be squares themselves."
+    return told
 
 
-def _attacked(limit: float, d: int) -> float:
-    """The largest change of a cosine that an attack finds, as a share of the bound."""
-    if limit > 1.1 * math.sqrt(d - 1) / 127:
-        if limit > 1.2 * math.sqrt(d) / 127:
-            hint = "By what angle can an error turn a vector at most?"
-        else:
-            hint = "The largest entry of a row is exact: how many others can be off?"
-        raise Wrong(
-            f"For d = {d} your bound is {limit:.4f}, and a smaller one can be proved. {hint}"
-        )
-    table = _nasty(d)
-    scales = table.abs().amax(1) / 127
-    codes = (table / scales[:, None]).round().to(torch.int8)
-    rounded = dequantize(codes, scales)
-    change = (similarity(rounded, rounded) - similarity(table, table)).abs().max().item()
-    if change > limit:
-        raise Wrong(f"For d = {d} there are two vectors whose cosine changes by {change:.5f}; your "
-                    f"bound says {limit:.5f}. Do both vectors turn?")  # fmt: skip
-    return change / limit
-
-
-def _nasty(d: int) -> Tensor:
-    """Vectors that rounding hurts: a peak of 127, the rest next to the middle of two codes.
-
-    To first order the worst pair of many dimensions shares its peak and has opposite entries of
-    127 tan 30°/√(d-1) elsewhere: its cosine changes by 0.65 √(d-1)/127. The worst pair of few
-    dimensions has two peaks, and at d = 2 its cosine changes by 1/127 (found by gradient ascent).
-    """
-    halves = sorted({math.floor(127 * k / 10 / math.sqrt(d - 1)) + 0.5 for k in range(10)})
-    rows = []
-    for nudge, sign, rest in product((-1e-4, 1e-4), (-1, 1), halves):
-        row = torch.full((d,), sign * (rest + nudge), dtype=torch.float64)
-        row[0] = 127
-        rows.append(row)
-        for across, peak in product(halves, (0, 1)):
-            row = row.clone()
-            row[peak], row[1 - peak] = 127, across - nudge
-            rows.append(row)
-    return torch.stack(rows)
+def _as_tables(answer: object) -> list[tuple]:
+    try:
+        return [tuple(tuple(int(entry) for entry in row) for row in table) for table in answer]
+    except (TypeError, ValueError):
+        raise Wrong("Return a list of tables ((a, b), (c, d)) of whole numbers.") from None

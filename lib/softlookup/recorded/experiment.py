@@ -15,6 +15,7 @@ from softlookup.checks import require_choice
 
 FOLDER = Path(__file__).parent
 EXPERIMENTS = (
+    "counted_captions",
     "ngram_shakespeare",
     "sentence_search",
     "sms_filters",

@@ -52,6 +52,7 @@ NODES = (
     Node("tokenise", "Tokenise", "tokenization", "Tokenization", ("tasks",), step=True),
     Node("count", "Count words", "counting_words", "Embedding", ("tasks",)),
     Node("embed", "Embed", "embeddings", "Embedding", ("counting_words",), step=True),
+    Node("search", "Search and map", "vector_search", "Embedding", ("embeddings",)),
     Node("word2vec", "Learn word vectors", "word2vec", "Embedding", ("embeddings",)),
     Node("static", "Use word vectors", "static_vectors", "Embedding", ("word2vec",)),
     Node("positions", "Add positions", "positions", "Embedding", ("limits",), step=True),
@@ -90,7 +91,7 @@ NODES = (
 
 _ALT = (
     "Data flow down: a text is tokenised, embedded with positions, passes attention, feed-forward "
-    "and norm, and leaves as probabilities; twenty-one steps, each linked to its chapter"
+    "and norm, and leaves as probabilities; twenty-two steps, each linked to its chapter"
 )
 _CAPTION = (
     "The map of the book. Data flow from top to bottom, through the four modules of lecture 004, "

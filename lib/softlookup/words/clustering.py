@@ -18,7 +18,7 @@ class Clusters(NamedTuple):
         labels: The cluster of each point, the row of its nearest centre.
         inertia: The sum of the squared distances of the points to their centres.
 
-    Chapter: embeddings#search-clusters-labels.
+    Chapter: vector_search#clusters.
     """
 
     centres: Float[Tensor, "k d"]
@@ -55,7 +55,7 @@ def k_means(
             infinite or NaN.
 
     Source: Arthur and Vassilvitskii 2007; lecture 000, "Why are embeddings useful?".
-    Chapter: embeddings#search-clusters-labels.
+    Chapter: vector_search#clusters.
 
     Example:
         >>> points = torch.tensor([[0.0], [1.0], [9.0], [10.0], [11.0]])
@@ -90,7 +90,7 @@ def lloyd(
         ValueError: The dimensions differ, there are more centres than points, ``n_steps`` is below
             1, or a number is infinite or NaN.
 
-    Source: Lloyd 1982. Chapter: embeddings#search-clusters-labels.
+    Source: Lloyd 1982. Chapter: vector_search#clusters.
 
     Example:
         >>> points = torch.tensor([[0.0], [1.0], [9.0], [10.0], [11.0]])
@@ -130,7 +130,7 @@ def class_tf_idf(
             or a class has no token.
 
     Source: Grootendorst 2022, section 3.3; lecture 000, "Why are embeddings useful?".
-    Chapter: embeddings#search-clusters-labels.
+    Chapter: vector_search#clusters.
 
     Example:
         >>> counts = torch.tensor([[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]])

@@ -100,7 +100,7 @@ def mean_vectors(
         ValueError: The widths do not fit, or a count is negative, infinite or NaN.
 
     Source: lecture 000, "Token Classification and Embeddings continued".
-    Chapter: embeddings#stacking.
+    Chapter: vector_search#search.
 
     Example:
         >>> counts = torch.tensor([[1.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
@@ -173,7 +173,7 @@ def nearest(
             is NaN, or as ``similarity``.
 
     Source: lecture 000, "Why are embeddings useful?".
-    Chapter: embeddings#search-clusters-labels.
+    Chapter: vector_search#search.
 
     Example:
         >>> table = torch.tensor([[1.0, 0.0], [0.0, 1.0], [3.0, 4.0]])

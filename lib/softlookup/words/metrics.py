@@ -167,7 +167,7 @@ def adjusted_rand_index(truth: Int[Tensor, "n"], predicted: Int[Tensor, "n"]) ->
     Raises:
         ValueError: The lengths differ, or there is no point.
 
-    Source: Hubert and Arabie 1985. Chapter: embeddings#search-clusters-labels.
+    Source: Hubert and Arabie 1985. Chapter: vector_search#clusters.
 
     Example:
         >>> adjusted_rand_index(torch.tensor([0, 0, 1, 1]), torch.tensor([7, 7, 3, 3]))

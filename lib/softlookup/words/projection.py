@@ -20,7 +20,7 @@ class PrincipalComponents(NamedTuple):
         shares: The same as shares of the variance along *all* axes. Where all points coincide
             there is no variance to share, and by rule the shares are 0.
 
-    Chapter: embeddings#principal-components.
+    Chapter: vector_search#principal-components.
     """
 
     mean: Float[Tensor, "d"]
@@ -49,7 +49,7 @@ def principal_components(x: Points, k: Size) -> PrincipalComponents:
             integer from 1 to min(n, d).
 
     Source: Pearson 1901; lecture 002, "Understanding the Model".
-    Chapter: embeddings#principal-components.
+    Chapter: vector_search#principal-components.
 
     Example:
         >>> found = principal_components(torch.tensor([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]]), 1)
@@ -83,7 +83,7 @@ def project(x: Points, components: PrincipalComponents) -> Float[Tensor, "n k"]:
     Raises:
         ValueError: The points have another dimension than the axes, or hold infinities or NaN.
 
-    Source: Pearson 1901. Chapter: embeddings#principal-components.
+    Source: Pearson 1901. Chapter: vector_search#principal-components.
 
     Example:
         >>> found = principal_components(torch.tensor([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]]), 1)
@@ -110,7 +110,7 @@ def reconstruct(
     Raises:
         ValueError: There is not one column per axis, or a number is infinite or NaN.
 
-    Source: Eckart and Young 1936. Chapter: embeddings#principal-components.
+    Source: Eckart and Young 1936. Chapter: vector_search#principal-components.
 
     Example:
         >>> found = principal_components(torch.tensor([[0.0, 1.0], [2.0, 1.0], [4.0, 1.0]]), 1)
@@ -139,7 +139,7 @@ def procrustes(x: Points, y: Points) -> Float[Tensor, "d d"]:
     Raises:
         ValueError: The shapes differ, there is no point, or an entry is infinite or NaN.
 
-    Source: Schönemann 1966. Chapter: embeddings#one-space-for-two.
+    Source: Schönemann 1966. Chapter: vector_search#one-space-for-two.
 
     Example:
         >>> x = torch.tensor([[1.0, 0.0], [0.0, 2.0]])

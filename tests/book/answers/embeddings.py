@@ -1,18 +1,19 @@
 """Answers to the exercises of chapter 3: right, and wrong with the words that they get."""
 
+import itertools
 import math
-from functools import partial
+from fractions import Fraction
+from functools import cache, partial
 
 import numpy as np
 import torch
-from sklearn.decomposition import PCA
 
 from softlookup.exercises.embeddings import (
-    check_int8,
+    check_judges,
+    check_late,
     check_lookup,
-    check_pca,
+    check_pencil,
     check_set_cosine,
-    check_stack,
 )
 
 RIGHT, WRONG = {}, {}
@@ -111,222 +112,6 @@ WRONG[check_set_cosine] = {
 }
 
 
-# stack
-
-
-def outer(h1, h2):
-    """Another right solution of the third exercise, with NumPy and only some of the products."""
-    a, b = h1.numpy(), h2.numpy()
-    return np.concatenate([a, b, *(a * column[:, None] for column in b.T)], axis=1)
-
-
-RIGHT[check_stack] = [
-    (outer, "Dimension 10 + 5 + 50, accuracy 0.9"),
-]
-
-
-def centred_on_all(h1, h2):
-    return torch.cat([h1, h2, (h1[:, :, None] * (h2 - h2.mean(0))[:, None]).flatten(1)], 1)
-
-
-WRONG[check_stack] = {
-    "plain": (lambda a, b: torch.cat([a, b], 1), "side by side are not enough"),
-    "the wrong way round": (lambda a, b: torch.cat([b, a], 1), "The first 10 columns should be h1"),
-    "below each other": (lambda a, b: torch.cat([a, b[:, :1].expand_as(a)], 0), "should have 360"),
-    "products of one half": (
-        lambda a, b: torch.cat([a, b, (b[:, :, None] * b[:, None]).flatten(1)], 1),
-        "0.9 is possible",
-    ),
-    "products alone": (
-        lambda a, b: (a[:, :, None] * b[:, None]).flatten(1),
-        "The first 10 columns should be h1",
-    ),
-    "infinite": (lambda a, b: torch.cat([a, b, 1 / (0 * b)], 1), "finite numbers"),
-    "words": (lambda a, b: "stack", "Return a matrix of numbers; you returned a str"),
-    "the mean of all pairs": (centred_on_all, "seven pairs alone got other rows"),
-}
-
-
-# PCA
-
-
-def sklearn_pca(x, k):
-    """Another right solution of the fourth exercise: scikit-learn, with its axes turned around."""
-    found = PCA(k, svd_solver="full").fit(x.numpy())
-    return -found.transform(x.numpy()), found.explained_variance_ratio_.tolist()
-
-
-def eigen_pca(x, k):
-    """A third: eigenvectors of the covariance, which come in rising order."""
-    centred = x - x.mean(0)
-    values, vectors = torch.linalg.eigh(centred.T @ centred)
-    values, vectors = values.flip(0), vectors.flip(1)
-    return centred @ vectors[:, :k], (values / values.sum())[:k]
-
-
-RIGHT[check_pca] = [(sklearn_pca,), (eigen_pca,)]
-
-
-def svd_pca(x, k, shares=None, coordinates=None, dtype=torch.float64, centre=True):
-    """The fourth exercise with places to go wrong."""
-    x = x.to(dtype)
-    centred = x - x.mean(0) if centre else x
-    U, S, Vt = torch.linalg.svd(centred, full_matrices=False)
-    right = (S**2 / (S**2).sum())[:k]
-    return (
-        (U * S)[:, :k] if coordinates is None else coordinates(x, U[:, :k], S[:k], Vt[:k]),
-        right if shares is None else shares(S, k, len(x)),
-    )
-
-
-WRONG_PCAS = {
-    "singular values": (
-        {"shares": lambda S, k, n: S[:k] / S.sum()},
-        "goes with their square",
-    ),
-    "of the kept only": (
-        {"shares": lambda S, k, n: S[:k] ** 2 / (S[:k] ** 2).sum()},
-        "along all axes",
-    ),
-    "no mean": ({"centre": False}, "Take off the mean first"),
-    "variances": ({"shares": lambda S, k, n: S[:k] ** 2 / (n - 1)}, "Those are variances"),
-    "squares": ({"shares": lambda S, k, n: S[:k] ** 2}, "squared singular values"),
-    "float32": ({"dtype": torch.float32}, "Stay in float64"),
-    "cumulated": (
-        {"shares": lambda S, k, n: (S**2 / (S**2).sum())[:k].cumsum(0)},
-        "The share of axis 1 should be",
-    ),
-    "smallest first": (
-        {"shares": lambda S, k, n: (S**2 / (S**2).sum()).flip(0)[:k]},
-        "The share of axis 0 should be",
-    ),
-    "coordinates of raw points": (
-        {"coordinates": lambda x, U, S, Vt: x @ Vt.T},
-        "measured from the mean",
-    ),
-    "unit coordinates": ({"coordinates": lambda x, U, S, Vt: U}, "all have length 1"),
-    "axes swapped": (
-        {"coordinates": lambda x, U, S, Vt: (U * S).flip(1)},
-        "along the rows of V",
-    ),
-    "transposed": ({"coordinates": lambda x, U, S, Vt: (U * S).T}, "coordinates should have shape"),
-}
-
-
-WRONG[check_pca] = {
-    name: (partial(svd_pca, **changes), message) for name, (changes, message) in WRONG_PCAS.items()
-}
-
-
-WRONG[check_pca]["coordinates alone"] = (lambda x, k: svd_pca(x, k)[0], "Return two things")
-
-
-# int8
-
-
-def rounded(table, scale=None, step=torch.round):
-    """Another right solution of the fifth exercise, with places to go wrong."""
-    scales = table.abs().amax(1) / 127 if scale is None else scale(table)
-    safe = torch.where(scales == 0, 1.0, scales)
-    return step(table / safe[:, None]), scales
-
-
-def proved(d):
-    """Another right bound: the angle by which the errors of all but the largest entry turn."""
-    return 2 * math.asin(math.sqrt(d - 1) / 254)
-
-
-def by_largest(d):
-    """A bound that counts an error in the largest entry, which is exact."""
-    return 2 * math.asin(math.sqrt(d) / 254)
-
-
-OTHER_BOUNDS = [
-    lambda d: 2 * math.tan(math.sqrt(d - 1) / 254),
-    lambda d: 1.09 * math.sqrt(d - 1) / 127,
-    lambda d: math.sqrt(d - 1) / 127,
-    lambda d: 0.75 * math.sqrt(d) / 127,
-]
-RIGHT[check_int8] = [(rounded, bound) for bound in OTHER_BOUNDS]
-
-
-RIGHT[check_int8] += [
-    (rounded, proved),
-    (lambda t: [part.tolist() for part in rounded(t)], proved),
-]
-
-
-WRONG_ROUNDINGS = {
-    "cut off": ({"step": torch.trunc}, "more than half a scale"),
-    "one scale for all": (
-        {"scale": lambda t: (t.abs().max() / 127).expand(len(t))},
-        "larger than needed",
-    ),
-    "127 forgotten": ({"scale": lambda t: t.abs().amax(1)}, "larger than needed"),
-    "128": ({"scale": lambda t: t.abs().amax(1) / 128}, "does not fit"),
-    "not rounded": ({"step": lambda z: z}, "should be whole numbers"),
-    "signed maximum": ({"scale": lambda t: t.amax(1) / 127}, "does not fit"),
-}
-
-
-WRONG[check_int8] = {
-    name: (partial(rounded, **changes), proved, message)
-    for name, (changes, message) in WRONG_ROUNDINGS.items()
-}
-
-
-WRONG_BOUNDS = {
-    "one vector turns": (lambda d: math.asin(math.sqrt(d) / 254), "Do both vectors turn"),
-    "too small": (lambda d: 1 / 254, "whose cosine changes by"),
-    "zero": (lambda d: 0.0, "whose cosine changes by"),
-    "half of the turn": (lambda d: 0.5 * math.sqrt(d) / 127, "whose cosine changes by"),
-    "true at few dimensions only": (
-        lambda d: (d - 1) ** 0.4 / 127,
-        "For d = 256 there are two vectors whose",
-    ),
-    "one peak only": (
-        lambda d: 0.6495 * math.sqrt(d - 1) / 127,
-        "For d = 2 there are two vectors whose",
-    ),
-    "a little too small": (
-        lambda d: max(1 / 127, 0.64 * math.sqrt(d) / 127) if d != 3 else 0.01,
-        "For d = 5 there are two vectors whose",
-    ),
-    "a little too small at the end": (
-        lambda d: 0.643 * math.sqrt(d) / 127 if d > 64 else math.sqrt(d - 1) / 127,
-        "For d = 256 there are two vectors whose",
-    ),
-    "too large": (lambda d: 2.0, "a smaller one can be proved"),
-    "twice": (lambda d: 2 * math.sqrt(d) / 127, "a smaller one can be proved"),
-    "a quarter too large": (lambda d: 1.25 * math.sqrt(d) / 127, "a smaller one can be proved"),
-    "not a number": (lambda d: math.nan, "NaN"),
-    "words": (lambda d: "small", "The bound should be numbers"),
-    "blank": (lambda d: None, "Nothing to check so far: let my_bound return one number"),
-    "no dimension": (lambda d: 0.02, "a smaller one can be proved"),
-}
-
-
-WRONG[check_int8] |= {
-    name: (rounded, function, message) for name, (function, message) in WRONG_BOUNDS.items()
-}
-
-LARGEST = "The largest entry of a row is exact: how many others can be off?"
-WRONG[check_int8] |= {
-    "an error in the largest entry": (rounded, lambda d: math.sqrt(d) / 127, LARGEST),
-    "the same by the angle": (rounded, by_largest, LARGEST),
-    "the same by the tangent": (rounded, lambda d: 2 * math.tan(math.sqrt(d) / 254), LARGEST),
-    "with a margin": (rounded, lambda d: 2.2 * math.sqrt(d) / 254, LARGEST),
-}
-
-
-def naive(table):
-    scales = table.abs().amax(1) / 127
-    return (table / scales[:, None]).round(), scales
-
-
-WRONG[check_int8]["a row of zeros becomes NaN"] = (naive, proved, "NaN")
-
-
 def swapped(table, ids):
     rows, product, fetch = fetched(table, ids)
     return rows, fetch, product
@@ -334,3 +119,133 @@ def swapped(table, ids):
 
 WRONG[check_lookup]["swapped"] = (swapped, "wrong way round")
 WRONG[check_lookup]["rows alone"] = (lambda t, i: t[i], "Return three things")
+
+
+# a late word
+
+
+def folded_in(p, U, sizes, Vt, d, power=0.5):
+    """Another right solution: by NumPy and least squares, with a place to go wrong."""
+    whole = np.linalg.lstsq((np.asarray(Vt).T * np.asarray(sizes)), np.asarray(p), rcond=None)[0]
+    return whole[:d] * np.asarray(sizes)[:d] ** power
+
+
+RIGHT[check_late] = [(folded_in,)]
+
+
+WRONG[check_late] = {
+    "no division": (lambda p, U, s, Vt, d: Vt[:d] @ p, "the row of UΣ"),
+    "divided by the sizes": (partial(folded_in, power=0), "the row of U. E has the roots"),
+    "multiplied": (lambda p, U, s, Vt, d: Vt[:d] @ p * s[:d].sqrt(), "You multiplied"),
+    "all directions": (lambda p, U, s, Vt, d: Vt @ p / s.sqrt(), "d are wanted"),
+    "words": (lambda p, U, s, Vt, d: U[:, :d].T @ p / s[:d].sqrt(), "whose rows belong to words"),
+    "another power": (partial(folded_in, power=0.7), "For row 1 of the table (7 words"),
+}
+
+
+# three judges
+
+
+def searched(by_cosine, by_dot, by_distance):
+    """Another right solution: random steepness and squared distance, from which p follows."""
+    return drawn().get((by_cosine, by_dot, by_distance), "impossible")
+
+
+@cache
+def drawn():
+    """For each case a query and the first three random candidates that are ranked just so.
+
+    A candidate (p, y) has p ≥ 0 and s = 1 + (y/p)². Its squared distance from (1, 0) is
+    1 - 2p + s p² = 1 - 1/s + (s p - 1)²/s.
+    """
+    generator = np.random.default_rng(3)
+    n = 500_000
+    s = 1 + np.exp(generator.uniform(-6, 6, (n, 1)) + generator.normal(0, 1, (n, 3)))
+    p = (1 + generator.choice([-1, 1], (n, 3)) * generator.random((n, 3)) ** 2) / s
+    p *= np.exp(generator.choice([0, 0.3, 2], (n, 1)) * generator.normal(0, 1, (n, 3)))
+    values = s, -p, 1 - 1 / s + (s * p - 1) ** 2 / s
+    orders = np.concatenate([one.argsort(axis=1) for one in values], axis=1)
+    _, first = np.unique(orders @ 3 ** np.arange(9), return_index=True)
+    found = {}
+    for i in first:
+        letters = "".join("ABC"[k] for k in orders[i])
+        y = p[i] * np.sqrt(s[i] - 1)
+        places = np.stack([p[i], y], axis=1).tolist()
+        found[letters[:3], letters[3:6], letters[6:]] = [[1.0, 0.0], *places]
+    return found
+
+
+RIGHT[check_judges] = [(searched, "192 cases, and no way for 24")]
+
+
+def some(change):
+    """The right points, or the word, after a change."""
+    return lambda *orders: change(searched(*orders), *orders)
+
+
+def points_only(change):
+    return some(lambda found, *orders: found if found == "impossible" else change(found))
+
+
+WRONG[check_judges] = {
+    "always impossible": (lambda *orders: "impossible", "There are such points for cosine ABC"),
+    "another word": (lambda *orders: "none", "Return four points or the word"),
+    "always the same": (
+        lambda *orders: searched("ABC", "ABC", "ABC"),
+        "are ranked ABC by distance",
+    ),
+    "worst first": (
+        lambda *orders: searched(*(order[::-1] for order in orders)),
+        "ranked CBA by cosine",
+    ),
+    "without the query": (points_only(lambda found: found[1:]), "yours have shape (3, 2)"),
+    "below 0": (points_only(lambda found: [[-x for x in row] for row in found]), "or below 0"),
+    "a tie": (points_only(lambda found: [found[0], *[found[1]] * 3]), "equally good by cosine"),
+    "the origin": (points_only(lambda found: [[0, 0], *found[1:]]), "is the origin"),
+    "a claim": (
+        some(lambda found, *o: searched("ABC", "ABC", "ABC") if found == "impossible" else found),
+        "your points are ranked ABC by",
+    ),
+    "not points": (lambda *orders: {"A": (1, 1)}, "Return four points of two numbers"),
+}
+
+
+# tables for a pencil
+
+
+def rational(n, singular=False, equal=False, squares=False):
+    """Another right solution: tries whole eigenvalues, with places to go wrong."""
+    found = []
+    for a, b, c, d in itertools.product(range(n + 1), repeat=4):
+        total, det = a * a + b * b + c * c + d * d, a * d - b * c
+        for small in range(total // 2 + 1):
+            large = total - small
+            roots = all(math.isqrt(value) ** 2 == value for value in (small, large))
+            allowed = (det or singular) and (small != large or equal) and (roots or not squares)
+            if allowed and large * small == det**2:
+                found.append(((a, b), (c, d)))
+    return found
+
+
+RIGHT[check_pencil] = [
+    (rational,),
+    (lambda n: torch.tensor(rational(n)),),
+    (lambda n: [[[Fraction(entry) for entry in row] for row in table] for table in rational(n)],),
+]
+
+
+WRONG[check_pencil] = {
+    "singular": (partial(rational, singular=True), "a singular value is 0"),
+    "equal": (partial(rational, equal=True), "no direction is the best"),
+    "roots are whole": (partial(rational, squares=True), "They need not be squares themselves"),
+    "all": (
+        lambda n: [((a, b), (c, d)) for a, b, c, d in itertools.product(range(n + 1), repeat=4)],
+        "does not belong to them",
+    ),
+    "irrational": (lambda n: [*rational(n), ((1, 1), (1, 0))], "is a root"),
+    "too large": (lambda n: rational(n + 1), "that is not from 0 to"),
+    "none": (lambda n: [], "is missing: the squares of its singular values are"),
+    "twice": (lambda n: rational(n) * 2, "a table twice"),
+    "a number": (len, "Your code stopped with TypeError"),
+    "words": (lambda n: ["table"], "Return a list of tables"),
+}
