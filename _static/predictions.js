@@ -27,24 +27,23 @@
 
   // Numbers ------------------------------------------------------------------------------------
 
-  const NAMED = { pi: Math.PI, "π": Math.PI, e: Math.E };
+  const NAMED = new Map([["pi", Math.PI], ["π", Math.PI], ["e", Math.E]]);
   const FUNCTIONS = { ln: Math.log, log: Math.log, sqrt: Math.sqrt, "√": Math.sqrt };
-  const SCALES = { thousand: 1e3, million: 1e6, billion: 1e9 };
+  const SCALES = { t: 1e3, k: 1e3, m: 1e6, b: 1e9 }; // thousand or k, million or M, billion or bn
   const WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split(" ");
   const FEW = 20; // up to here one counts, and does not ask for factors
 
-  // "0.5", "0,5", "1,000", "10 000", "−3", "3x", "1/3", "2^10", "40 %", "1/pi", "ln 30", "2.1 million",
+  // "0.5", "0,5", "1,000", "10 000", "−3", "3x", "1/3", "2^10", "40 %", "1/pi", "ln 30", "2.1 million", "2.1M",
   // "two", "2 phrases": a number, or NaN.
   function numberOf(text) {
-    const word = WORDS.indexOf(text.trim().toLowerCase());
-    if (word >= 0) return word;
-    const scaled = /^(.*\d)\s*(thousand|million|billion)$/i.exec(text.trim());
-    if (scaled) return numberOf(scaled[1]) * SCALES[scaled[2].toLowerCase()];
-    const applied = /^(ln|log|sqrt|√)\s*\(?([^()]+)\)?$/i.exec(text.trim());
-    if (applied) return FUNCTIONS[applied[1].toLowerCase()](numberOf(applied[2]));
-    const named = NAMED[text.trim().toLowerCase()];
-    if (named) return named;
-    let plain = text.trim().replace(/[−–]/g, "-").replace(/^[×x*]\s*|\s*[×x]$/g, "");
+    const written = text.trim().toLowerCase();
+    if (WORDS.includes(written)) return WORDS.indexOf(written);
+    if (NAMED.has(written)) return NAMED.get(written);
+    const scaled = /^(.*\d)\s*(thousand|million|billion|k|m|bn?)$/.exec(written);
+    if (scaled) return numberOf(scaled[1]) * SCALES[scaled[2][0]];
+    const applied = /^(ln|log|sqrt|√)\s*\(?([^()]+)\)?$/.exec(written);
+    if (applied) return FUNCTIONS[applied[1]](numberOf(applied[2]));
+    let plain = written.replace(/[−–]/g, "-").replace(/^[×x*]\s*|\s*[×x]$/g, "");
     const isPercent = /%$/.test(plain);
     plain = plain.replace(/\s*%$/, "");
     for (const [sign, compute] of [["/", (a, b) => a / b], ["^", (a, b) => a ** b]]) {
@@ -127,10 +126,10 @@
       // Whoever is asked for per cent may write "57", "57 %", "0.57" or "4/7".
       read: (text, { answer, isPercent }) => {
         const value = numberOf(text);
-        if (Number.isNaN(value)) return null;
-        const isFar = (number) => Math.abs(Math.log(Math.abs(number / answer)));
+        if (!Number.isFinite(value)) return null;
+        const distance = (number) => Math.abs(Math.log(Math.abs(number / answer)));
         const mayBeShare = /%\s*$/.test(text) || (isPercent && Math.abs(value) <= 1);
-        return mayBeShare && answer && isFar(100 * value) < isFar(value) ? 100 * value : value;
+        return mayBeShare && answer && distance(100 * value) < distance(value) ? 100 * value : value;
       },
       ask: "Please write a number, such as 12, 0.5, 1/3 or 40 %.",
       isRight: (guess, { answer, within }) => Math.abs(guess - answer) <= within * (1 + 1e-9),
@@ -238,7 +237,7 @@
         const exactly = isSame ? answer : `${this.shown(guess)} is close enough to ${answer}`;
         return `<strong>Right</strong>: ${exactly}.`;
       }
-      const isKnown = this.kind.isKnown ?? ((a, b) => same(a, b));
+      const isKnown = this.kind.isKnown ?? same;
       const why = this.data.wrong.find(([wrong]) => isKnown(guess, wrong, this.data.answer))?.[1];
       const off = this.kind.say(guess, this.data.answer, this.data);
       return [this.kind.tell(this.shown(guess), answer, off), why].filter(Boolean).join(" ");

@@ -6,7 +6,18 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from . import assets, book_map, built, chapters, checks, figures, markup, predictions, road
+from . import (
+    assets,
+    book_map,
+    built,
+    chapters,
+    checks,
+    figures,
+    markup,
+    optional,
+    predictions,
+    road,
+)
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -36,7 +47,18 @@ def setup(app: Sphinx) -> dict[str, bool | int]:
     """Register the extension."""
     app.connect("config-inited", use_own_templates)
     app.connect("config-inited", offer_addresses)
-    for module in (assets, chapters, checks, figures, book_map, predictions, road, markup, built):
+    for module in (
+        assets,
+        chapters,
+        checks,
+        figures,
+        book_map,
+        predictions,
+        road,
+        markup,
+        optional,
+        built,
+    ):
         module.setup(app)
     return {
         "env_version": sources_version(),

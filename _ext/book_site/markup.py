@@ -1,5 +1,6 @@
 """Mends the HTML of a page's body: native fold-outs, boxes that scroll, the list of sections."""
 
+import html as entities
 import re
 from collections.abc import Mapping
 
@@ -39,6 +40,24 @@ def hide_opaque(html: str) -> tuple[str, list[str]]:
 def show_opaque(html: str, kept: list[str]) -> str:
     """Undo `hide_opaque`."""
     return re.sub(r"<bk-kept>(\d+)</bk-kept>", lambda match: kept[int(match[1])], html)
+
+
+LONG = 36  # letters of code that stand side by side on a phone
+
+
+def hang_lines(pre: str) -> str:
+    """Where a phone breaks a long line of code, it goes on below its own beginning."""
+
+    def hung(line: str) -> str:
+        text = entities.unescape(re.sub(r"<[^>]*>", "", line))
+        indent = len(text) - len(text.lstrip(" "))
+        return f'<span class="bk-line" style="--in:{indent}ch">{line}</span>' if text else line
+
+    opening, code, closing = re.fullmatch(
+        r"(<pre[^>]*>(?:<span></span>)?)(.*)(</pre>)", pre, re.S
+    ).groups()
+    lines = [hung(line) if len(line) > LONG else line for line in code.split("\n")]
+    return opening + "\n".join(lines) + closing
 
 
 def fold_admonitions(soup: BeautifulSoup) -> None:
@@ -194,6 +213,7 @@ def mend(html: str, terms: Mapping[str, str] | None = None) -> str:
     place_notes(soup, kept)
     add_cards(soup, terms or {})
     writer = AsWritten(entity_substitution=EntitySubstitution.substitute_xml)
+    kept = [hang_lines(part) if part.startswith("<pre") else part for part in kept]
     return show_opaque(soup.decode(formatter=writer), kept)
 
 

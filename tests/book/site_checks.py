@@ -157,9 +157,14 @@ def watched(browser: Browser, **options) -> Iterator[tuple[Page, list[str], list
         watch.page.context.close()
 
 
+OPEN_OPTIONAL = """() => document.querySelectorAll("details.optional-rest")
+  .forEach((box) => { box.open = true; })"""
+
+
 def open_page(page: Page, path: Path, query: str = "") -> None:
-    """Open a file of the site and wait for scripts and formulas."""
+    """Open a file of the site, its optional sections too; wait for scripts and formulas."""
     page.goto(path.as_uri() + query)
+    page.evaluate(OPEN_OPTIONAL)
     page.evaluate("() => window.MathJax?.startup?.promise")
     page.evaluate("() => document.fonts.ready.then(() => true)")
 

@@ -20,7 +20,7 @@ def open_figure(open_figures):
     """Opens one figure."""
 
     def open_page(**options):
-        return open_figures(example(**options), ready=".ll-row")
+        return open_figures(example(**options), ready=".sl-meter")
 
     return open_page
 
@@ -31,10 +31,12 @@ def assert_shows(page, row):
     marked = page.locator(".ll-mark").evaluate("(one) => one.textContent")
     assert marked == row["longest_copy"]
     numbers = [*(row[key] for key in BITS), row["copied"], RESULTS["copied_by_held_out"]]
-    assert page.locator(".ll-value").all_inner_texts() == [f"{value:.2f}" for value in numbers]
-    widths = page.locator(".ll-row").evaluate_all(
-        "(rows) => rows.map((row) => row.querySelector('.ll-fill').getBoundingClientRect().width"
-        " / row.querySelector('.ll-track').clientWidth)"
+    assert page.locator(".sl-meter .sl-number").all_inner_texts() == [
+        f"{value:.2f}" for value in numbers
+    ]
+    widths = page.locator(".sl-meter").evaluate_all(
+        "(rows) => rows.map((row) => row.querySelector('.sl-fill').getBoundingClientRect().width"
+        " / row.querySelector('.sl-track').clientWidth)"
     )
     most = max(one[key] for one in ROWS for key in BITS)
     shares = [*(value / most for value in numbers[:3]), *numbers[3:]]

@@ -16,3 +16,10 @@ from book_site.markup import mend
 )
 def test_what_was_escaped_stays_escaped(html):
     assert mend(html) == html
+
+
+def test_a_long_line_of_code_hangs_below_its_beginning():
+    long = f'    <span class="n">{"a" * 50}</span> &lt; {"b" * 20}'
+    page = mend(f"<div><pre><span></span>def f():\n{long}\n\n    pass\n</pre></div>")
+    hung = f'<span class="bk-line" style="--in:4ch">{long}</span>'
+    assert page == f"<div><pre><span></span>def f():\n{hung}\n\n    pass\n</pre></div>"

@@ -38,7 +38,7 @@ def open_figure(open_figures, networks):
     """Opens one figure, with a beginning of its own."""
 
     def open_page(prefix=("the", "cat"), **options):
-        return open_figures(NextWords(TEXTS, *networks, prefix), ready=".nw-row", **options)
+        return open_figures(NextWords(TEXTS, *networks, prefix), ready=".sl-meter", **options)
 
     return open_page
 
@@ -71,9 +71,9 @@ def assert_shows(page, networks, prefix):
             assert "never seen" in panel.inner_text()
             continue
         best = sorted(range(len(row)), key=lambda id_: (-row[id_], id_))[:5]
-        numbers = [float(text) for text in panel.locator(".nw-value").all_inner_texts()]
+        numbers = [float(text) for text in panel.locator(".sl-meter .sl-number").all_inner_texts()]
         assert numbers == pytest.approx([row[id_] for id_ in best], abs=0.0005 + 1e-9)
-        shown = dict(zip(panel.locator(".nw-word").all_inner_texts(), numbers, strict=True))
+        shown = dict(zip(panel.locator(".sl-meter-name").all_inner_texts(), numbers, strict=True))
         for word, value in shown.items():
             assert value == pytest.approx(row[words.index(word)], abs=0.0005 + 1e-9)
 

@@ -239,6 +239,8 @@ NUMBERS = {
     "9 times": "Right: 9.",
     "9 of them": "Right: 9.",
     "times": "Please write a number, such as 12, 0.5, 1/3 or 40 %.",
+    "constructor": "Please write a number, such as 12, 0.5, 1/3 or 40 %.",
+    "ln 0": "Please write a number, such as 12, 0.5, 1/3 or 40 %.",
     "1,000": "You said 1000; it is 9: off by a factor of about 110.",
     "1e3": "You said 1000; it is 9: off by a factor of about 110.",
     "10 000": "You said 10,000; it is 9: off by a factor of about 1100.",
@@ -261,6 +263,8 @@ SHARES = {
 }
 BULKS = {
     "1,300": "Right: 1300 is close enough to 1234.",
+    "1.2k": "Right: 1200 is close enough to 1234.",
+    "1.2 thousand": "Right: 1200 is close enough to 1234.",
     "1399": "You said 1399; it is 1234: 165 too large. That is for two.",
     "1,335": "You said 1335; it is 1234: 101 too large. Nearer.",
 }

@@ -24,7 +24,7 @@ def open_figure(open_figures):
     """Opens one figure, with a query of its own."""
 
     def open_page(query=(2.0, 0.2), **options):
-        return open_figures(example(query), ready=".qb-row", **options)
+        return open_figures(example(query), ready=".sl-meter", **options)
 
     return open_page
 
@@ -32,12 +32,14 @@ def open_figure(open_figures):
 def assert_shows(page, query):
     """Bars, numbers and the sentence below are the library's."""
     weights = expected(query)
-    assert page.locator(".qb-word").all_inner_texts() == WORDS
-    read = torch.tensor([float(text) for text in page.locator(".qb-value").all_inner_texts()])
+    assert page.locator(".sl-meter-name").all_inner_texts() == WORDS
+    read = torch.tensor(
+        [float(text) for text in page.locator(".sl-meter .sl-number").all_inner_texts()]
+    )
     assert (read.double() - weights).abs().max() <= 0.5e-4 + 1e-9
-    widths = page.locator(".qb-row").evaluate_all(
-        "(rows) => rows.map((row) => row.querySelector('.qb-fill').getBoundingClientRect().width"
-        " / row.querySelector('.qb-track').clientWidth)"
+    widths = page.locator(".sl-meter").evaluate_all(
+        "(rows) => rows.map((row) => row.querySelector('.sl-fill').getBoundingClientRect().width"
+        " / row.querySelector('.sl-track').clientWidth)"
     )
     torch.testing.assert_close(torch.tensor(widths).double(), weights, rtol=0, atol=5e-3)
     first, second = weights.argsort(descending=True, stable=True)[:2].tolist()

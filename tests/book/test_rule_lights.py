@@ -336,7 +336,7 @@ def test_the_slides_pattern_and_its_repair_tell_two_messages_apart(open_figure):
     }
 
 
-def test_test_messages_come_in_order_with_their_label(open_figure):
+def test_training_messages_come_in_order_with_their_label(open_figure):
     page = open_figure()
     train = split(messages())[0]
     button = page.get_by_role("button", name="A training message")

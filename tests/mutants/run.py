@@ -40,6 +40,7 @@ from trial import (
     NONE_CHOSEN,
     PASSED,
     ROOT,
+    UNSTARTED,
     Limited,
     Slot,
     preload,
@@ -181,8 +182,10 @@ class Trial:
             return k, others, []
         if result.status in (PASSED, NONE_CHOSEN):
             self.ended(k, None, "all tests pass")
-        elif result.status in (FAILED, BROKEN) or result.status == -signal.SIGSEGV:
+        elif result.status in (FAILED, BROKEN, -signal.SIGSEGV):
             self.ended(k, result.test)
+        elif result.status == UNSTARTED:
+            self.ended(k, "tests/conftest.py")
         elif result.status in (-signal.SIGPROF, -signal.SIGALRM):
             self.ended(k, f"{result.test} (never ends)")
         else:

@@ -28,7 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("unit", "gradient", "property", "parity")
 """The folders of the tests that are run: those that need neither the book nor a browser."""
 MEMORY = 8 << 30
-FAILED, BROKEN = 1, 2  # what pytest exits with: a test failed; a test file cannot be read
+FAILED, BROKEN, UNSTARTED = 1, 2, 4
+"""What pytest exits with: a test failed; a test file cannot be read; the library neither."""
 PASSED, NONE_CHOSEN = 0, 5
 LEFT_OUT = ("cacheprovider", "faulthandler", "unraisableexception", "threadexception")
 OPTIONS = ["-x", "-q", "--tb=short", *(f"-pno:{plugin}" for plugin in LEFT_OUT)]

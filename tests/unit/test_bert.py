@@ -17,6 +17,7 @@ from loops import (
 )
 from torch import nn
 from torch.testing import assert_close
+from whole_models import count, randomised
 
 from softlookup.analysis import capture
 from softlookup.attention import MultiHeadAttention
@@ -45,16 +46,7 @@ def segments(generator):
 
 
 def built(config=SMALL, **options):
-    """A model whose every parameter is a random number, so that nothing is hidden by a 0 or a 1."""
-    model = BERT(replace(config, **options)).double()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(torch.randn(parameter.shape) / parameter.shape[-1] ** 0.5)
-    return model
-
-
-def count(model):
-    return sum(p.numel() for p in model.parameters())
+    return randomised(BERT(replace(config, **options)).double())
 
 
 # counts

@@ -1,7 +1,5 @@
 """GPT: exact counts, the tied table, the start, one batch learnt by heart, bad input."""
 
-import copy
-import io
 import math
 from dataclasses import FrozenInstanceError, replace
 
@@ -9,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
+from whole_models import count, survivors
 
 from softlookup.analysis import capture
 from softlookup.attention import KeyValueCache, MultiHeadAttention
@@ -42,10 +41,6 @@ def _seed():
 @pytest.fixture
 def ids(generator):
     return torch.randint(13, (5, 7), generator=generator)
-
-
-def count(model):
-    return sum(p.numel() for p in model.parameters())
 
 
 def built(**options):
@@ -187,31 +182,11 @@ def test_places_matter(ids):
 # the tied table
 
 
-def survivors(model):
-    """The model after each thing that might cut the tie."""
-    yield "copied", copy.deepcopy(model)
-    yield "moved", copy.deepcopy(model).to(torch.float32).to("cpu").double()
-    file = io.BytesIO()
-    torch.save(model.state_dict(), file)
-    file.seek(0)
-    loaded = GPT(model.config).double()
-    loaded.load_state_dict(torch.load(file))
-    yield "loaded", loaded
-    file = io.BytesIO()
-    torch.save(model, file)
-    file.seek(0)
-    yield "loaded whole", torch.load(file, weights_only=False)
-    with torch.device("meta"):
-        empty = GPT(model.config).double()
-    empty.to_empty(device="cpu").load_state_dict(model.state_dict())
-    yield "from meta", empty
-
-
-def test_the_tie_holds(ids):
+def test_the_tie_holds(ids, tmp_path):
     """`gpt1-weight-tying`: one row is changed, and what enters and the scores both see it."""
     model = built()
     expected = model(ids)
-    for name, other in survivors(model):
+    for name, other in survivors(model, tmp_path):
         # float32 in between rounds the weights
         size = {"rtol": 1e-4, "atol": 1e-5} if name == "moved" else {"rtol": 0, "atol": 0}
         assert_close(other(ids), expected, **size, msg=name)

@@ -1,7 +1,5 @@
 """The whole model: exact counts, tied tables, the start, one batch learnt by heart, bad input."""
 
-import copy
-import io
 import math
 from dataclasses import FrozenInstanceError, asdict, replace
 
@@ -9,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
+from whole_models import count, survivors
 
 from softlookup.analysis import capture
 from softlookup.attention import MultiHeadAttention
@@ -17,7 +16,6 @@ from softlookup.language_models import beam_search, greedy
 from softlookup.models import Transformer, TransformerConfig
 from softlookup.models.encoder_decoder import ParameterCounts, parameter_counts
 from softlookup.ops import cross_entropy
-from softlookup.training import load_checkpoint, save_checkpoint
 
 SMALL = TransformerConfig(
     13, d_model=6, n_heads=3, d_ff=11, n_encoder_layers=2, n_decoder_layers=3, dropout=0.0
@@ -41,10 +39,6 @@ def source(generator):
 @pytest.fixture
 def target(generator):
     return torch.randint(13, (3, 5), generator=generator)
-
-
-def count(model):
-    return sum(p.numel() for p in model.parameters())
 
 
 def built(**options):
@@ -157,29 +151,6 @@ def test_how_many_tables_there_are(tie):
     assert len(tables) == 1 + TIES.index(tie)
     names = [name for name in model.state_dict() if "embedding" in name]
     assert len(names) == len(tables)
-
-
-def survivors(model, folder):
-    """The model after each thing that might cut the tie."""
-    yield "copied", copy.deepcopy(model)
-    yield "moved", copy.deepcopy(model).to(torch.float32).to("cpu").double()
-    file = io.BytesIO()
-    torch.save(model.state_dict(), file)
-    file.seek(0)
-    loaded = Transformer(model.config).double()
-    loaded.load_state_dict(torch.load(file))
-    yield "loaded", loaded
-    file = io.BytesIO()
-    torch.save(model, file)
-    file.seek(0)
-    yield "loaded whole", torch.load(file, weights_only=False)
-    save_checkpoint(folder / "run.safetensors", model)
-    load_checkpoint(folder / "run.safetensors", again := Transformer(model.config).double())
-    yield "from a checkpoint", again
-    with torch.device("meta"):
-        empty = Transformer(model.config).double()
-    empty.to_empty(device="cpu").load_state_dict(model.state_dict())
-    yield "from meta", empty
 
 
 def test_the_tie_holds(source, target, tmp_path):

@@ -12,6 +12,7 @@ from softlookup.exercises.compare import (
     compare,
     draws,
     integers,
+    matrix,
     numbers,
     one_number,
     scalar,
@@ -76,6 +77,16 @@ def test_an_exercise_shows_what_a_check_takes_and_says():
 
 
 # An answer
+
+
+def test_a_dictionary_has_exactly_the_keys_and_no_blank():
+    assert list(Answer({"b": 1, "a": 2}, TODO).named(("a", "b")).items()) == [("a", 2), ("b", 1)]
+    for found in [{"a": 1}, {"a": 1, "b": 2, "c": 3}, ["a", "b"], "ab"]:
+        with pytest.raises(Wrong, match="The sizes should be a dictionary with the keys 'a', 'b'"):
+            Answer(found, TODO).named(("a", "b"), "The sizes")
+    for blank in [..., None, {"a": 1, "b": ...}]:
+        with pytest.raises(Wrong, match=BLANK):
+            Answer(blank, TODO).named(("a", "b"))
 
 
 @pytest.mark.parametrize("blank", [None, ...])
@@ -172,6 +183,18 @@ def test_a_single_number_comes_with_or_without_an_axis():
     assert scalar(torch.tensor(3), "The gap") == 3
     with pytest.raises(Wrong, match=r"The gap should have shape \(\); yours has \(1,\)"):
         scalar([3], "The gap")
+
+
+def test_a_matrix_has_two_axes_and_any_size():
+    for answer in ([[1, 2, 3]], torch.tensor([[1, 2, 3]])):
+        expected = torch.tensor([[1.0, 2.0, 3.0]], dtype=torch.float64)
+        assert torch.equal(matrix(answer, "W"), expected)
+    with pytest.raises(Wrong, match=r"W should be a matrix; yours has shape \(2,\)"):
+        matrix([1, 2], "W")
+    with pytest.raises(Wrong, match="W should be numbers; you returned a str"):
+        matrix("wide", "W")
+    with pytest.raises(Wrong, match="W holds NaN"):
+        matrix([[math.nan]], "W")
 
 
 def test_integers_come_from_anything_that_can_be_gone_through():

@@ -41,9 +41,9 @@ def book_prose() -> str:
     return text
 
 
-def tenth_out(paragraphs: list[str]) -> tuple[list[str], list[str]]:
-    """The paragraphs to learn from, and those held out: the first of every ten."""
-    return [text for i, text in enumerate(paragraphs) if i % 10], paragraphs[::10]
+def tenth_out(texts: list) -> tuple[list, list]:
+    """The texts to learn from, and those held out: the first of every ten."""
+    return [text for i, text in enumerate(texts) if i % 10], texts[::10]
 
 
 @cache

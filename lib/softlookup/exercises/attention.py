@@ -183,7 +183,7 @@ def check_symptoms(answer: Answer) -> str:
     if not isinstance(causes, list | tuple) or len(causes) != len(CAUSES):
         raise Wrong(told)
     for number, (cause, right) in enumerate(zip(causes, CAUSES, strict=True), start=1):
-        if answer.started(cause) not in SHOWS:
+        if answer.started(cause) not in CAUSES:
             known = ", ".join(SHOWS)
             raise Wrong(f"For symptom {number} you say {cause!r}; the causes are: {known}.")
         if cause != right:

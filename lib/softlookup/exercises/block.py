@@ -1,6 +1,7 @@
 """Checks of chapter 15: LayerNorm and its gradient, the switch that matters, a block, a memory."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import torch
@@ -16,6 +17,7 @@ from softlookup.exercises.compare import (
     compare,
     draw,
     draws,
+    matrix,
     numbers,
     scalar,
 )
@@ -97,24 +99,20 @@ def check_switch(part: Answer, evidence: Answer) -> str:
     if part.value not in _CHANGES:
         names = " or ".join(map(repr, _CHANGES))
         raise Wrong(f"The part is {names}; yours is {part.value!r}.")
-    wanted = ("skip", *_CHANGES)
-    if not isinstance(evidence.value, Mapping) or set(evidence.value) != set(wanted):
-        raise Wrong(f"The evidence is a dict with the keys {', '.join(map(repr, wanted))}.")
-    for name in wanted:
-        parts = tuple(dict.fromkeys(("skip", name)))
-        call = f"residual_with({', '.join(map(repr, parts))})"
-        found, right = (
-            scalar(evidence.value[name], f"The residual of {name!r}"),
-            residual_with(*parts),
-        )
-        if abs(found - right) > 0.01 * right + 1e-12:
-            alone = residual_with(name)
-            without = (
-                " That is without a skip." if abs(found - alone) < 0.01 * alone + 1e-12 else ""
-            )
-            raise Wrong(f"For {name!r} you have {found:.2g}.{without} Call {call}.")
+    found = {
+        name: scalar(residual, f"The residual of {name!r}")
+        for name, residual in evidence.named(("skip", *_CHANGES), "The evidence").items()
+    }
+    near = {"rel_tol": 0.01, "abs_tol": 1e-12}
+    for name, residual in found.items():
+        beside = dict.fromkeys(("skip", name))  # the skip itself is named once
+        if not math.isclose(residual, residual_with(*beside), **near):
+            is_alone = math.isclose(residual, residual_with(name), **near)
+            without = " That is without a skip." if is_alone else ""
+            call = f"residual_with({', '.join(map(repr, beside))})"
+            raise Wrong(f"For {name!r} you have {residual:.2g}.{without} Call {call}.")
     if part.value != "half":
-        less = f"{evidence.value['norm']:.2f}, less than {evidence.value['half']:.2f}"
+        less = f"{found['norm']:.2f}, less than {found['half']:.2f}"
         raise Wrong(f"With the norm your own evidence is {less} with half the writes.")
     return (
         "Both help, and half the writes help more. A pre-norm stream outgrows its writes only "
@@ -159,10 +157,8 @@ def check_order(answer: Answer, zero: Answer) -> str:
             right = right if right > 1e-9 else 0.0
             said = f"For {name} the largest difference is {right:.2g}; you say {found:.2g}"
             raise Wrong(f"{said}: {hint}" if hint else f"{said}.")
-    if not isinstance(zero.value, Mapping) or set(zero.value) != set(_ZERO):
-        raise Wrong(f"The second answer is a dict with the keys {', '.join(map(repr, _ZERO))}.")
-    for name, right in _ZERO.items():
-        if bool(zero.started(zero.value[name])) != right:
+    for name, is_zero in zero.named(_ZERO, "The second answer").items():
+        if bool(is_zero) != _ZERO[name]:
             raise Wrong(f"For {name!r} that is not so: measure it with your own function.")
     return "Zero where all places are treated alike; a causal mask tells places apart."
 
@@ -243,10 +239,8 @@ def check_drawing(arrows: Answer, shapes: Answer) -> str:
     extra = found - set(_ARROWS)
     if extra:
         raise Wrong("One arrow too many: {} -> {}.".format(*min(extra)))
-    if not isinstance(shapes.value, Mapping) or set(shapes.value) != set(_SHAPES):
-        raise Wrong(f"The shapes are a dict with the keys {', '.join(map(repr, _SHAPES))}.")
-    for name, (right, advice) in _SHAPES.items():
-        given = shapes.started(shapes.value[name])
+    for name, given in shapes.named(_SHAPES, "The second answer").items():
+        right, advice = _SHAPES[name]
         if not isinstance(given, tuple | list) or tuple(given) != right:
             raise Wrong(f"The shape of {name!r} is not {given!r}: {advice}")
     return "Eight arrows: what enters either sum has the shape of what entered the block."
@@ -394,12 +388,11 @@ def check_addition(W_1: Answer, b_1: Answer, W_2: Answer, b_2: Answer) -> str:
 
     Chapter: block#exercises
     """
-    keys = _matrix(W_1.value, "W_1")
+    keys = matrix(W_1.value, "W_1")
     d_ff = keys.shape[1]
     if keys.shape[0] != 2 * _DIGITS or d_ff == 0:
         shape = tuple(keys.shape)
         raise Wrong(f"W_1 should have six rows, and a column for each entry; yours is {shape}.")
-    keys = numbers(W_1.value, torch.zeros(2 * _DIGITS, d_ff), "W_1")
     thresholds = numbers(b_1.value, torch.zeros(d_ff), "b_1")
     values = numbers(W_2.value, torch.zeros(d_ff, _DIGITS), "W_2")
     shift = numbers(b_2.value, torch.zeros(_DIGITS), "b_2")
@@ -470,17 +463,6 @@ def _check_count(answer: Answer, right: int, what: str, mistakes: Mistakes, asid
     if found != right:
         hint = advised(found, mistakes, aside, rel_tol=0)
         raise Wrong(f"{what} has not {found:,.0f} parameters: {hint}")
-
-
-def _matrix(given: object, what: str) -> Tensor:
-    """The learner's matrix, whatever its shape."""
-    try:
-        matrix = torch.as_tensor(given, dtype=torch.float64)
-    except (TypeError, ValueError, RuntimeError):
-        raise Wrong(f"{what} should be numbers; you gave {given!r}.") from None
-    if matrix.ndim != 2:
-        raise Wrong(f"{what} should be a matrix; yours has shape {tuple(matrix.shape)}.")
-    return matrix
 
 
 def _gradient_mistakes(x: Tensor, upstream: Tensor, eps: float) -> Mistakes:

@@ -7,7 +7,12 @@ from itertools import pairwise
 
 from softlookup.data import messages, split
 from softlookup.exercises.verdict import Answer, Wrong, exercise
-from softlookup.tokenization import learn_merges, split_chunks
+from softlookup.tokenization import (
+    BytePairTokenizer,
+    UnigramModel,
+    learn_merges,
+    split_chunks,
+)
 
 Counted = Mapping[tuple[str, ...], int]
 
@@ -95,24 +100,16 @@ def new_words() -> dict[str, int]:
 
 def byte_pair_pieces(words: Mapping[str, int], n: int) -> list[str]:
     """The tokens that n merges of byte-pair encoding make."""
-    parts = [bytes([byte]) for byte in range(256)]
-    for left, right in learn_merges({word.encode(): k for word, k in words.items()}, n):
-        parts.append(parts[left] + parts[right])
-    return [part.decode(errors="replace") for part in parts[256:]]
+    merges = learn_merges({word.encode(): k for word, k in words.items()}, n)
+    learned = BytePairTokenizer(merges).token_bytes[256:]
+    return [part.decode(errors="replace") for part in learned]
 
 
 def fewest_tokens(words: Mapping[str, int], pieces: Sequence[str]) -> int:
     """How many tokens all words are, each cut in the best way for these pieces."""
-    known, longest = set(pieces), max(map(len, pieces), default=1)
-    total = 0
-    for word, count in words.items():
-        fewest = [0]
-        for end in range(1, len(word) + 1):
-            starts = range(max(0, end - longest), end - 1)
-            ways = [fewest[start] for start in starts if word[start:end] in known]
-            fewest.append(1 + min([fewest[end - 1], *ways]))
-        total += count * fewest[-1]
-    return total
+    tokens = [*"".join(words), *pieces]
+    model = UnigramModel(dict.fromkeys(tokens, -1.0))  # all alike: the best cut has the fewest
+    return sum(count * len(model.best_pieces(word)[0]) for word, count in words.items())
 
 
 def pair_counts(counts: Counted) -> Counter:

@@ -58,6 +58,25 @@ def scalar(answer: object, what: str) -> float:
     return numbers(answer, torch.zeros(()), what).item()
 
 
+def matrix(answer: object, what: str) -> Tensor:
+    """The learner's table of numbers, of any size.
+
+    Args:
+        answer: A tensor, an array or a list of lists.
+        what: What the numbers are, "The keys".
+
+    Returns:
+        A float64 tensor with two axes.
+
+    Raises:
+        Wrong: They are no numbers, no table, or hold NaN.
+    """
+    values = _any_numbers(answer, what)
+    if values.ndim != 2:
+        raise Wrong(f"{what} should be a matrix; yours has shape {tuple(values.shape)}.")
+    return numbers(values, values, what)
+
+
 def integers(answer: object, complaint: str, *, n: int | None = None) -> list[int]:
     """The learner's whole numbers.
 

@@ -107,9 +107,7 @@ def check_error(answer: Answer) -> str:
 
     Chapter: counting_words#exercises
     """
-    given = answer.value
-    if not isinstance(given, dict) or set(given) != {"probabilities", "slopes"}:
-        raise Wrong('Answer with a dictionary that has the keys "probabilities" and "slopes".')
+    given = answer.named(("probabilities", "slopes"))
     h, y = torch.tensor([1.0, 3.0]).double(), torch.tensor([0.0, 0.0, 1.0]).double()
     powers = torch.tensor([1.0, 2.0, 5.0]).double()  # e to the scores 0, ln 2 and ln 5
     p = powers / powers.sum()
@@ -118,7 +116,7 @@ def check_error(answer: Answer) -> str:
         (powers.log(), "These are the scores. Raise e to each, and divide by the sum."),
         (powers.log() / powers.log().sum(), "You divided the scores themselves by their sum."),
     ]
-    compare(answer.started(given["probabilities"]), p, "The list of probabilities", mistakes)
+    compare(given["probabilities"], p, "The list of probabilities", mistakes)
     slopes = [
         (torch.outer(h, y - p), "The sign is turned: the error is p minus y."),
         (torch.outer(h, p), "The 1 of the true class is missing in the error p minus y."),
@@ -129,7 +127,7 @@ def check_error(answer: Answer) -> str:
     ]
     shapes = {(3, 2): "Rows belong to words and columns to classes; yours are turned."}
     expected = torch.outer(h, p - y)
-    compare(answer.started(given["slopes"]), expected, "The table of slopes", slopes, shapes=shapes)
+    compare(given["slopes"], expected, "The table of slopes", slopes, shapes=shapes)
     return (
         "The weights of the true class are to grow, the others to fall: three times as fast "
         "for the word that occurs three times."
@@ -327,10 +325,10 @@ def _all_texts(found: object, pairs: list[tuple[str, str]]) -> None:
     for text in found:
         if not isinstance(text, str | list | tuple):
             raise Wrong(f"Each text should be a list of words; one of yours is {text!r}.")
-        yours.append(tuple(text.split() if isinstance(text, str) else text))
+        yours.append(tuple(text.split() if isinstance(text, str) else map(str, text)))
     for text in yours:
         if Counter(pairwise(text)) != Counter(pairs):
-            raise Wrong(f"{' '.join(map(str, text))!r} does not have the pairs {given}, each as "
+            raise Wrong(f"{' '.join(text)!r} does not have the pairs {given}, each as "
                         "often as given.")  # fmt: skip
     if len(set(yours)) < len(yours):
         twice = next(text for text in yours if yours.count(text) > 1)

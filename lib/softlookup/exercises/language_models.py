@@ -9,7 +9,7 @@ from torch import Tensor
 
 from softlookup.exercises.compare import advised, compare, scalar
 from softlookup.exercises.verdict import Answer, Wrong, exercise
-from softlookup.language_models import NGramModel, forward_algorithm, perplexity
+from softlookup.language_models import NGramModel, bits_per_byte, forward_algorithm, perplexity
 
 UNDERFLOW = (
     "Right for few tokens, wrong for 400: their product is too small for a float. Add logarithms."
@@ -25,6 +25,7 @@ COUNTS_AGAIN = (
 PLACES_ONLY = (
     "These are the places: right if all give the same. Here one count gives more than another."
 )
+KEPT_SHARES = "This shares out by what was kept. Who gave, and how much?"
 ALL_ALIKE = "You let all rows count alike. A word before makes as many predictions as it occurs."
 CORPORA = (
     [["a", "b"], ["a", "a", "b"], ["b"]],
@@ -116,30 +117,28 @@ def check_bits(my_bits: Answer) -> str:
     """Check a function of (perplexity, n_tokens, n_bytes): the bits per byte.
 
     Args:
-        my_bits: The learner's function; the perplexity is that of a token.
+        my_bits: The learner's function of the perplexity of a token and of how many tokens and
+            bytes the text has.
 
     Chapter: language_models#exercises
     """
     for given, n_tokens, n_bytes in ((8.0, 40, 120), (22.0, 1250, 5200), (2.2, 5000, 5200)):
         loss = math.log(given)
-        expected = loss / math.log(2) * n_tokens / n_bytes
+        bits = loss / math.log(2)
+        expected = bits_per_byte(-loss * n_tokens, n_bytes)
         found = scalar(my_bits(given, n_tokens, n_bytes), "The bits")
         if math.isclose(found, expected, rel_tol=1e-6):
             continue
         mistakes = [
             (loss * n_tokens / n_bytes, "These are natural units. A bit has the base 2."),
-            (loss / math.log(2), "These are the bits of a token. How many tokens has a byte?"),
-            (
-                loss / math.log(2) * n_bytes / n_tokens,
-                "A byte is the smaller part: divide by n_bytes.",
-            ),
-            (loss / math.log(2) * n_tokens, "These are the bits of the whole text."),
+            (bits, "These are the bits of a token. How many tokens has a byte?"),
+            (bits * n_bytes / n_tokens, "A byte is the smaller part: divide by n_bytes."),
+            (bits * n_tokens, "These are the bits of the whole text."),
             (given * n_tokens / n_bytes, "First from the perplexity back to the loss per token."),
         ]
-        aside = f"For a perplexity of {given:g}, {n_tokens} tokens and {n_bytes} bytes yours is"
-        raise Wrong(
-            advised(found, mistakes, f"{aside} {found:.6g}. Eight equal choices are 3 bits.")
-        )
+        case = f"a perplexity of {given:g}, {n_tokens} tokens and {n_bytes} bytes"
+        aside = f"For {case} yours is {found:.6g}. Eight equal choices are 3 bits."
+        raise Wrong(advised(found, mistakes, aside))
     return "B has by far the largest perplexity, and is the best of the three."
 
 
@@ -148,7 +147,8 @@ def check_shares(my_shares: Answer) -> str:
     """Check a function of (C, taken): how what was taken from counts must be shared out.
 
     Args:
-        my_shares: The learner's function; both arguments are tables of one shape.
+        my_shares: The learner's function of two tables with a row for each word before: the counts
+            of each next word, and what was taken from them. It returns a share for each next word.
 
     Chapter: language_models#exercises
     """
@@ -157,22 +157,16 @@ def check_shares(my_shares: Answer) -> str:
         C = torch.randint(4, (4, 5), generator=generator).double()
         C[0] = 1 + torch.arange(5)  # each next word was seen
         C[:, 0] += 1  # and each word before has something after it
-        part = (
-            torch.full(C.shape, 0.6)
-            if is_even
-            else 0.1 + 0.8 * torch.rand(4, 5, generator=generator)
-        )
-        taken = part.double() * (C > 0)
+        shares = torch.rand(C.shape, generator=generator).double()
+        part = 0.6 if is_even else 0.1 + 0.8 * shares
+        taken = part * (C > 0)
         expected = taken.sum(dim=0) / taken.sum()
         rows = taken / C.sum(dim=1, keepdim=True)
         kept = C - taken
         mistakes = [
             (C.sum(dim=0) / C.sum(), COUNTS_AGAIN),
             ((C > 0).sum(dim=0) / (C > 0).sum(), PLACES_ONLY),
-            (
-                kept.sum(dim=0) / kept.sum(),
-                "This shares out by what was kept. Who gave, and how much?",
-            ),
+            (kept.sum(dim=0) / kept.sum(), KEPT_SHARES),
             (rows.sum(dim=0) / rows.sum(), ALL_ALIKE),
             (taken.sum(dim=0), "Your row does not sum to one: divide by all that was taken."),
         ]

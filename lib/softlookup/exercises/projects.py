@@ -1,14 +1,17 @@
 """The three projects, one for each part of the book: each is scored against a plain method."""
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from itertools import chain
 
 import torch
 from torch import Tensor
 
+from softlookup.attention import attention_weights
 from softlookup.data import book_prose
-from softlookup.exercises.compare import numbers
+from softlookup.data.prose import tenth_out
+from softlookup.exercises.compare import matrix, numbers
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.language_models import KneserNey, known_words, perplexity
 from softlookup.masks import causal_mask
@@ -91,8 +94,8 @@ def check_by_hand(my_transformer: Answer) -> str:
 
     Chapter: looking_inside#project-a-transformer-by-hand
     """
-    words = "Return four things: E, P, a list of two layers, and U."
-    E, P, layers, U = _weights(my_transformer.several(4, words), words)
+    complaint = "Return four things: E, P, a list of two layers, and U."
+    E, P, layers, U = _weights(my_transformer.several(4, complaint))
     generator = torch.Generator().manual_seed(20)
     losses, shares = [], []
     for period in (5, 9, 16):
@@ -175,13 +178,14 @@ def _book() -> tuple[list[str], list[list[str]], list[list[str]], float]:
     """
     paragraphs = [word_tokens(line) for line in book_prose().splitlines()]
     passages = [list(chain(*paragraphs[i : i + 10])) for i in range(0, len(paragraphs), 10)]
-    learned = [text for i, text in enumerate(passages) if i % 10]
-    known = known_words(learned, min_count=2)
+    learned, held_out = tenth_out(passages)
+    words = known_words(learned, min_count=2)
+    known = set(words)
     learned, held_out = (
-        [[word if word in {*known} else "<unk>" for word in text] for text in texts]
-        for texts in (learned, passages[::20])
+        [[word if word in known else "<unk>" for word in text] for text in texts]
+        for texts in (learned, held_out[::2])
     )
-    model = KneserNey(learned, n=3, words=known)
+    model = KneserNey(learned, n=3, words=words)
     total = sum(model.log_probability(text) for text in held_out)
     n_tokens = sum(len(text) + 1 for text in held_out)
     return model.words, learned, held_out, perplexity(total, n_tokens)
@@ -218,50 +222,39 @@ def _hint(error: float, plain: float, share: float) -> str:
     )
 
 
-def _weights(parts: list[object], words: str) -> tuple:
+def _weights(parts: list[object]) -> tuple[Tensor, Tensor, list[list[Tensor]], Tensor]:
     """The learner's weights as float64 tensors; what does not fit together is told."""
     E, P, layers, U = parts
-    if not isinstance(layers, list | tuple) or [len(_part(one, words)) for one in layers] != [4, 4]:
-        raise Wrong("The layers should be a list of two, each (W_Q, W_K, W_V, W_O).")
-    try:
-        d = len(E[0])
-    except (TypeError, IndexError, KeyError):
-        raise Wrong(words) from None
+    d = matrix(E, "E").shape[1]
     E = numbers(E, torch.zeros(N_TOKENS, d), "E")
     P = numbers(P, torch.zeros(LONGEST, d), "P")
     U = numbers(U, torch.zeros(d, N_TOKENS), "U")
-    found = []
-    for k, layer in enumerate(layers):
-        W_Q, W_K, W_V, W_O = (
-            torch.as_tensor(_matrix(one, k), dtype=torch.float64) for one in layer
-        )
-        fit = W_Q.shape == W_K.shape and len(W_Q) == len(W_V) == d == W_O.shape[1]
-        if not fit or len(W_O) != W_V.shape[1]:
-            shapes = ", ".join(str(tuple(W.shape)) for W in (W_Q, W_K, W_V, W_O))
-            rule = f"(d, k), (d, k), (d, v) and (v, d) with d = {d}"
-            raise Wrong(f"The matrices of layer {k} should be {rule}; yours are {shapes}.")
-        found.append((W_Q, W_K, W_V, W_O))
-    return E, P, found, U
+    is_list = isinstance(layers, list | tuple)
+    if not is_list or [_length(layer) for layer in layers] != [4, 4]:
+        raise Wrong("The layers should be a list of two, each (W_Q, W_K, W_V, W_O).")
+    return E, P, [_layer(layer, d, k) for k, layer in enumerate(layers)], U
 
 
-def _part(layer: object, words: str) -> tuple | list:
-    if not isinstance(layer, tuple | list):
-        raise Wrong(words)
-    return layer
+def _length(layer: object) -> int:
+    return len(layer) if isinstance(layer, list | tuple) else 0
 
 
-def _matrix(one: object, k: int) -> Tensor:
-    shape = getattr(one, "shape", ())
-    if len(shape) != 2:
-        raise Wrong(f"The weights of layer {k} should be matrices; one has shape {tuple(shape)}.")
-    return numbers(one, torch.zeros(tuple(shape)), f"A matrix of layer {k}")
+def _layer(layer: Sequence[object], d: int, k: int) -> list[Tensor]:
+    """The four matrices of layer k."""
+    matrices = [matrix(one, f"A matrix of layer {k}") for one in layer]
+    shapes = [tuple(W.shape) for W in matrices]
+    d_k, d_v = shapes[0][1], shapes[2][1]
+    if d_k == 0 or shapes != [(d, d_k), (d, d_k), (d, d_v), (d_v, d)]:
+        rule = f"(d, k), (d, k), (d, v) and (v, d) with d = {d}"
+        yours = ", ".join(map(str, shapes))
+        raise Wrong(f"The matrices of layer {k} should be {rule}; yours are {yours}.")
+    return matrices
 
 
-def _run(rows: Tensor, layers: list) -> tuple[Tensor, list[Tensor]]:
+def _run(rows: Tensor, layers: list[list[Tensor]]) -> tuple[Tensor, list[Tensor]]:
     """Two layers of attention with a residual connection each; the rows, and the weights' maps."""
     maps, may_read = [], causal_mask(rows.shape[1])
     for W_Q, W_K, W_V, W_O in layers:
-        scores = (rows @ W_Q) @ (rows @ W_K).mT / W_Q.shape[1] ** 0.5
-        maps.append(scores.masked_fill(~may_read, -math.inf).softmax(dim=-1))
+        maps.append(attention_weights(rows @ W_Q, rows @ W_K, may_read))
         rows = rows + maps[-1] @ (rows @ W_V) @ W_O
     return rows, maps

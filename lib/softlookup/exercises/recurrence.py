@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from softlookup.checks import require, require_int
+from softlookup.data import bracket_depths
 from softlookup.exercises.compare import Mistakes, compare, draws, numbers, one_number
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.layers import LSTMCell, RNNCell, bptt, unroll
@@ -189,15 +190,14 @@ def check_depth(my_counter: Answer) -> str:
     b_y = numbers(b_y, torch.zeros(10), "b_y")
     cell = deepcopy(cell).double()
     for text in _bracket_texts():
-        x = torch.eye(3, dtype=torch.float64)[["()".find(letter) % 3 for letter in text]]
+        columns = [{"(": 0, ")": 1}.get(letter, 2) for letter in text]
+        x = torch.eye(3, dtype=torch.float64)[columns]
         with torch.no_grad():
             states, _ = unroll(cell, x)
         said = (states @ W_hy.mT + b_y).argmax(dim=1).tolist()
-        depth = 0
-        for t, letter in enumerate(text):
-            depth += (letter == "(") - (letter == ")")
-            if said[t] != depth:
-                raise Wrong(_miscounted(text[: t + 1], said[: t + 1], depth))
+        for t, depth in enumerate(bracket_depths(text), start=1):
+            if said[t - 1] != depth:
+                raise Wrong(_miscounted(text[:t], said[:t], depth))
     return "It counts to nine over 400 characters, and it was never trained."
 
 

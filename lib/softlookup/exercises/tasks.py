@@ -189,11 +189,7 @@ def check_scores(answer: Answer) -> str:
 
     Chapter: tasks#exercises
     """
-    given = answer.value
-    if not isinstance(given, dict) or set(given) != set(SCORES):
-        raise Wrong('Answer with a dictionary that has the keys "precision", "recall" and "F1".')
-    given = {name: answer.started(value) for name, value in given.items()}
-    found = {name: _share(name, value) for name, value in given.items()}
+    found = {name: _share(name, value) for name, value in answer.named(SCORES).items()}
     right = {name: abs(found[name] - score) <= 0.005 for name, score in SCORES.items()}
     if all(right.values()):
         return "TP = 2, FP = 1, FN = 2; the three true negatives appear in no score."

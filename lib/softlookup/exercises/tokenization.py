@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from softlookup.exercises.byte_pairs import check_merge, check_pieces
-from softlookup.exercises.compare import scalar
+from softlookup.exercises.compare import advised, scalar
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 
 __all__ = [
@@ -84,15 +84,14 @@ def check_share(answer: Answer) -> str:
         value = scalar(answer(vocab_size, d_model, total, tied), "The share")
         if abs(value - expected) <= 1e-6:
             continue
-        known = {
-            one: "Without tying there are two tables, one at each end of the model.",
-            2 * one: "With tying one table serves at both ends: count it once.",
-            100 * expected: "That is in per cent; a share lies between 0 and 1.",
-            1 / expected: "Turn the fraction over.",
-            expected * total: "That is how many parameters the tables have. Which share is it?",
-        }
-        told = [words for wrong, words in known.items() if abs(value - wrong) <= 1e-6 * wrong]
-        raise Wrong(f"For {name} yours is {value:.6g}. {told[0] if told else ''}".rstrip())
+        mistakes = [
+            (one, "Without tying there are two tables, one at each end of the model."),
+            (2 * one, "With tying one table serves at both ends: count it once."),
+            (100 * expected, "That is in per cent; a share lies between 0 and 1."),
+            (1 / expected, "Turn the fraction over."),
+            (expected * total, "That is how many parameters the tables have. Which share is it?"),
+        ]
+        raise Wrong(f"For {name} yours is {value:.6g}. {advised(value, mistakes)}".rstrip())
     return "31 % of GPT-2 small, and 13 % of Llama 3 8B, which has two tables."
 
 

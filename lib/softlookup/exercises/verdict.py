@@ -7,7 +7,7 @@ look at next; ``exercise`` makes a ``Verdict`` of either.
 import functools
 import html
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -70,6 +70,25 @@ class Answer:
         if part is None or part is ...:
             raise Wrong(f"Nothing to check so far: {self.todo}")
         return part
+
+    def named(self, names: Iterable[str], what: str = "Your answer") -> dict[str, object]:
+        """The learner's dictionary, which should have exactly these keys.
+
+        Args:
+            names: The keys.
+            what: What the dictionary is, "The evidence".
+
+        Returns:
+            The values by their keys, in the order of ``names``, none of them blank.
+
+        Raises:
+            Wrong: It is blank, is no dictionary, or has other keys.
+        """
+        found, keys = self.value, list(names)
+        if not isinstance(found, Mapping) or set(found) != set(keys):
+            listed = ", ".join(map(repr, keys))
+            raise Wrong(f"{what} should be a dictionary with the keys {listed}.")
+        return {key: self.started(found[key]) for key in keys}
 
     def __call__(self, *arguments: object, kept: str = "") -> object:
         """Call the learner's function on copies; tell what went wrong in it, rather than raise.

@@ -304,7 +304,7 @@ def bm25(
 
     Args:
         counts: Counts, from ``count_matrix``. A row's sum is its length $|x_i|$.
-        k1: When a repeated word stops to count, at least 0; with 0, counts become flags.
+        k1: How slowly a repeated word stops counting, at least 0; with 0, counts become flags.
         b: How much a long document is held back, from 0, not at all, to 1, by its full length.
         corpus: Counts of the documents that $N$, $N_j$ and the mean length come from; None takes
             ``counts``.

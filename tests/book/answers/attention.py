@@ -287,6 +287,7 @@ WRONG[check_symptoms] = {
     "blank causes": ([...] * 7, "Nothing to check so far"),
     "too few": (CAUSES[:6], "a list of 7 causes"),
     "a word": ("leak", "a list of 7 causes"),
+    "a list of lists": (causes(1, ["axis"]), "For symptom 1 you say ['axis']"),
     "unknown": (causes(2, "NaN"), "For symptom 2 you say 'NaN'"),
     "the empty row, filled": (causes(1, "large number"), "Symptom 1 has another cause"),
     "an axis": (causes(7, "axis"), "the columns of A sum to 1"),

@@ -112,15 +112,13 @@ WRONG[check_switch] = [
         ("half", {"norm": residual_with("norm")}, "That is without a skip"),
         ("half", {"norm": 0.3}, "Call residual_with('skip', 'norm')"),
         ("half", {"half": residual_with("skip")}, "Call residual_with('skip', 'half')"),
-        ("half", {"softmax": 0.1}, "a dict with the keys 'skip', 'norm', 'half'"),
+        ("half", {"softmax": 0.1}, "a dictionary with the keys 'skip', 'norm', 'half'"),
         ("half", {"skip": "much"}, "should be numbers"),
     ]
 ]
 
 
-WRONG[check_switch] += [
-    ("half", [0.6, 0, 0], "The evidence is a dict"),
-]
+WRONG[check_switch] += [("half", [0.6, 0, 0], "The evidence should be a dictionary")]
 
 
 # Order
@@ -160,7 +158,7 @@ WRONG[check_order] = [
 
 WRONG[check_order] += [
     (book_gap, ..., "Nothing to check so far: say for which layers"),
-    (book_gap, True, "a dict with the keys 'feed-forward', 'attention', 'causal attention'"),
+    (book_gap, True, "with the keys 'feed-forward', 'attention', 'causal attention'"),
     (book_gap, ZERO | {"attention": False}, "For 'attention' that is not so"),
     (book_gap, ZERO | {"causal attention": True}, "For 'causal attention' that is not so"),
     (book_gap, ZERO | {"attention": ...}, "Nothing to check so far: say for which layers"),
@@ -315,7 +313,7 @@ WRONG[check_drawing] = [
     (ARROWS[:3] + ARROWS[4:], SHAPES, "x itself goes past attention"),
     (ARROWS[:-1], SHAPES, "the first sum goes past the feed-forward layer"),
     ([*ARROWS, ("x", "sum 2")], SHAPES, "One arrow too many: x -> sum 2"),
-    (ARROWS, [(16, 64)], "The shapes are a dict with the keys"),
+    (ARROWS, [(16, 64)], "should be a dictionary with the keys 'x'"),
     (ARROWS, SHAPES | {"activations": (16, 64)}, "an activation for each entry"),
     (ARROWS, SHAPES | {"weights of a head": (16, 8)}, "each token gives a weight"),
     (ARROWS, SHAPES | {"x": ...}, "Nothing to check so far: give the shapes"),

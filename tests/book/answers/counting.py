@@ -202,6 +202,7 @@ WRONG[check_rebuild] = {
     "pairs left over": (lambda pairs: rebuilt(pairs, complete=False), "does not have the pairs"),
     "one is enough": (lambda pairs: rebuilt(pairs, first_only=True), "is missing"),
     "a text": (lambda pairs: "a b", "Return a list of texts"),
+    "words in lists": (lambda pairs: [[["a"], ["b"]]], "does not have the pairs"),
     "always one": (
         lambda pairs: rebuilt(pairs) or [["a", "b", "c", "d"]],
         "No text has the pairs a b and c d",

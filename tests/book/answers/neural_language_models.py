@@ -91,9 +91,7 @@ WRONG[check_direct] = [
 # A loop that stops
 
 
-def trainer(
-    *, best=True, copied=True, shuffled=True, late=0, kept_order=False, size=0, short=False
-):
+def trainer(*, best=True, copied=True, shuffled=True, late=0, redrawn=False, size=0, short=False):
     def answer(weights, n, batch_size, slopes_of, held_out_loss, rate, patience):
         weights = weights.clone()
         lowest, since, stored = float("inf"), 0, weights
@@ -101,7 +99,7 @@ def trainer(
         while since < patience + late:
             if shuffled:
                 order = torch.randperm(n).tolist()
-            if kept_order:
+            if redrawn:
                 order = torch.randint(n, (n,)).tolist()
             width = batch_size + size
             for i in range(0, n - (width if short else 0), width):
@@ -124,7 +122,7 @@ WRONG[check_training] = [
     (trainer(shuffled=False), "the same batches"),
     (trainer(late=1), "you stopped after 4"),
     (trainer(late=-1), "you stopped after 2"),
-    (trainer(kept_order=True), "read once"),
+    (trainer(redrawn=True), "read once"),
     (trainer(short=True), "read once"),
     (trainer(size=1), "more than 4 texts"),
     (trainer(size=-2), "more batches than it needs"),

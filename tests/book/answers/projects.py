@@ -124,9 +124,8 @@ def induction(beta=100.0, shift=1, second=True, first_place=True, d=16 * 3 + 32)
     first[2][token], first[3][:, before] = torch.eye(16), torch.eye(16)
     last = [torch.zeros(d, 16), torch.zeros(d, 16), torch.zeros(d, 16), torch.zeros(16, d)]
     last[0][token], last[1][before] = beta * torch.eye(16), torch.eye(16)
-    last[1][48] = (
-        -torch.ones(16) * first_place
-    )  # the first place has nobody before it, and reads itself
+    # the first place has nobody before it, and reads itself
+    last[1][48] = -torch.ones(16) * first_place
     last[2][token], last[3][:, answer] = torch.eye(16), second * torch.eye(16)
     return E, P, [tuple(first), tuple(last)], U
 
@@ -152,9 +151,11 @@ WRONG[check_by_hand] = [
     (lambda: induction(first_place=False), "row by row"),
     (lambda: induction()[:3], "Return four things"),
     (spoilt(0, torch.zeros(3, 80)), "E should have shape (16, 80)"),
-    (spoilt(0, 7), "Return four things"),
-    (spoilt(2, [(1, 2, 3, 4)] * 2), "should be matrices"),
+    (spoilt(0, 7), "E should be a matrix; yours has shape ()"),
+    (spoilt(2, [(1, 2, 3, 4)] * 2), "A matrix of layer 0 should be a matrix; yours has shape ()"),
     (spoilt(2, [(torch.eye(3),) * 4] * 2), "with d = 80"),
+    (spoilt(2, [(torch.ones(80, 0),) * 2 + (torch.eye(80),) * 2] * 2), "with d = 80"),
     (spoilt(2, [(torch.eye(80),) * 3] * 2), "a list of two"),
-    (spoilt(2, [1, 2]), "Return four things"),
+    (spoilt(2, [1, 2]), "a list of two"),
+    (spoilt(2, 7), "a list of two"),
 ]

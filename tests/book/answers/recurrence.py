@@ -212,12 +212,12 @@ WRONG[check_gap] = [
 # The depth
 
 
-def counter(step=0.02, k=1, *, f=20.0, i=20.0, o=20.0, closing=-1.0, letter=0.0, straight=False):
+def counter(step=0.02, k=1, *, f=20.0, closing=-1.0, letter=0.0, straight=False):
     cell = LSTMCell(3, k).double()
     with torch.no_grad():
         for parameter in cell.parameters():
             parameter.zero_()
-        cell.W_xh.bias.copy_(torch.tensor([i, f, 0.0, o]).repeat_interleave(k))
+        cell.W_xh.bias.copy_(torch.tensor([20.0, f, 0.0, 20.0]).repeat_interleave(k))
         row = torch.tensor([step, closing * step, letter * step])
         cell.W_xh.weight[2 * k : 3 * k] = row
     marks = torch.arange(10).double() * np.tanh(step)
@@ -229,12 +229,12 @@ def counter_of_many_units():
     return counter(k=3)
 
 
-def forgetful_start():
+def counter_in_lists():
     cell, W_hy, b_y = counter()
     return cell, W_hy.tolist(), b_y.tolist()
 
 
-RIGHT[check_depth] = [(counter,), (counter_of_many_units,), (forgetful_start,)]
+RIGHT[check_depth] = [(counter,), (counter_of_many_units,), (counter_in_lists,)]
 WRONG[check_depth] = [
     (..., "Nothing to check so far"),
     (lambda: None, "Nothing to check so far"),

@@ -2,6 +2,7 @@
 
 import { controls, liveRegion, say, slider } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
+import { meter } from "../../kit/meters.js";
 import { cut, least } from "./maths.js";
 
 const BITS = [
@@ -10,16 +11,10 @@ const BITS = [
   ["bits_kneser_ney", "held out, Kneser-Ney"],
 ];
 
-function bar(words, most, kind = "") {
-  const fill = el("span", { class: `ll-fill ${kind}`.trim() });
-  const value = el("span", { class: "ll-value" });
-  const track = el("span", { class: "ll-track", "aria-hidden": "true" }, fill);
-  const row = el("div", { class: "ll-row" }, el("span", { class: "ll-name" }, words), track, value);
-  const show = (number) => {
-    fill.style.width = `${(100 * number) / most}%`;
-    value.textContent = number.toFixed(2);
-  };
-  return { row, show };
+/** A meter for numbers up to the most. */
+function bar(words, most, kind) {
+  const { row, show } = meter(words, kind);
+  return { row, show: (number) => show(number / most, number.toFixed(2)) };
 }
 
 /** Build the figure inside an empty element. */
@@ -54,9 +49,9 @@ export function mount(root, data) {
     controls(n.field),
     sample,
     el("p", { class: "ll-head" }, "Bits for a letter"),
-    el("div", null, bits.map(({ row }) => row)),
+    el("div", { class: "ll-bars" }, bits.map(({ row }) => row)),
     el("p", { class: "ll-head" }, "Runs of ten letters that stand in the counted text"),
-    el("div", null, copied.row, control.row),
+    el("div", { class: "ll-bars" }, copied.row, control.row),
     live,
   );
   update(data.start);

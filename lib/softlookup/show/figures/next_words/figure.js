@@ -3,6 +3,7 @@
 import { button, controls, field, liveRegion } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
 import { drawn, random } from "../../kit/maths.js";
+import { meter } from "../../kit/meters.js";
 import { format } from "../../kit/numbers.js";
 import { idsOf, modelsOf } from "./maths.js";
 
@@ -19,19 +20,11 @@ function panel(name, p, words) {
     .map((_, id) => id)
     .sort((a, b) => p[b] - p[a] || a - b)
     .slice(0, SHOWN);
-  const rows = best.map((id) =>
-    el(
-      "div",
-      { class: "nw-row" },
-      el("span", { class: "nw-word" }, id === words.length - 1 ? "(end)" : words[id]),
-      el(
-        "span",
-        { class: "nw-track", "aria-hidden": "true" },
-        el("span", { class: "nw-fill", style: `width: ${100 * p[id]}%` }),
-      ),
-      el("span", { class: "nw-value" }, p[id].toFixed(3)),
-    ),
-  );
+  const rows = best.map((id) => {
+    const { row, show } = meter(id === words.length - 1 ? "(end)" : words[id]);
+    show(p[id], p[id].toFixed(3));
+    return row;
+  });
   return el("section", { class: "nw-panel", "aria-label": name }, head, rows);
 }
 

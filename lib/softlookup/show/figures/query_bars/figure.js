@@ -3,6 +3,7 @@
 import { controls, liveRegion, slider } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
 import { dot, softmax, sum } from "../../kit/maths.js";
+import { meter } from "../../kit/meters.js";
 import { fixed, format } from "../../kit/numbers.js";
 
 /** softmax of q · k_j / √2 over all keys. */
@@ -13,31 +14,15 @@ export function weightsOf(query, keys) {
 /** Places of the largest weights, the largest first. */
 const ranking = (weights) => weights.map((_, j) => j).sort((a, b) => weights[b] - weights[a]);
 
-function bar(word) {
-  const fill = el("span", { class: "qb-fill" });
-  const value = el("span", { class: "qb-value" });
-  const row = el(
-    "div",
-    { class: "qb-row" },
-    el("span", { class: "qb-word" }, word),
-    el("span", { class: "qb-track", "aria-hidden": "true" }, fill),
-    value,
-  );
-  return { row, fill, value };
-}
-
 /** Build the figure inside an empty element. */
 export function mount(root, data) {
-  const bars = data.words.map(bar);
+  const bars = data.words.map((word) => meter(word));
   const live = liveRegion();
   const query = [...data.query];
 
   function update() {
     const weights = weightsOf(query, data.keys);
-    bars.forEach(({ fill, value }, j) => {
-      fill.style.width = `${100 * weights[j]}%`;
-      value.textContent = weights[j].toFixed(4);
-    });
+    bars.forEach(({ show }, j) => show(weights[j], weights[j].toFixed(4)));
     const [first, second] = ranking(weights);
     const [one, other] = [first, second].map((j) => data.words[j]);
     const [most, next] = [first, second].map((j) => format(weights[j], 2));

@@ -54,18 +54,19 @@ function footDecimals(rows, kind, measure) {
   return Math.min(decimalsOf(rows.map(measure)), kind === "sum" ? 4 : Infinity);
 }
 
+/** The numbers of the rows of words that are shown. */
+const visible = (rows) => rows.flatMap((row) => row.slice(0, ROWS_SHOWN));
+
 /** The most decimals of any number in the columns of a side, so that all points line up. */
 function widestOf(rows) {
-  const shown = rows.flatMap((row) => row.slice(0, ROWS_SHOWN));
   const feet = [footDecimals(rows, "sum", sum), footDecimals(rows, "norm", norm)];
-  return Math.max(decimalsOf(shown), ...feet);
+  return Math.max(decimalsOf(visible(rows)), ...feet);
 }
 
 /** The rows of words: what each column's numbers are, and how many digits they need. */
 function bodyRows(bench, widest) {
   const { vocabulary, tfShown, df, idf, weights } = bench;
   const shown = vocabulary.slice(0, ROWS_SHOWN);
-  const visible = (rows) => rows.flatMap((row) => row.slice(0, ROWS_SHOWN));
   const digits = {
     tf: decimalsOf(visible(tfShown)),
     weight: decimalsOf(visible(weights)),
