@@ -373,7 +373,7 @@ def test_what_keeps_tokens_apart(seed):
 
 
 def test_bad_switches():
-    rule = "switch must be one of 'skip', 'feed-forward', 'norm'; got switch='ffn'"
+    rule = "switch must be one of 'skip', 'feed-forward', 'norm', 'half'; got switch='ffn'"
     with pytest.raises(ValueError, match=rule):
         residual_with("ffn")
     with pytest.raises(ValueError, match="seed must be an integer of at least 0; got seed=-1"):

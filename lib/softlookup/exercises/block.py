@@ -25,7 +25,8 @@ from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.layers import FeedForward, layer_norm
 from softlookup.masks import causal_mask
 
-_SWITCHES = ("skip", "feed-forward", "norm")
+_SWITCHES = ("skip", "feed-forward", "norm", "half")
+_CHANGES = ("norm", "half")
 _BLOCKS = 6
 _ZERO = {"feed-forward": True, "attention": True, "causal attention": False}
 _DIGITS = 3
@@ -84,23 +85,23 @@ def check_layer_norm(answer: Answer) -> str:
     return "Number for number what PyTorch gives for rows; (1, 2, 3, 4) becomes ∓1.3416, ∓0.4472."
 
 
-@exercise("name the part.", "measure the residuals beside a skip.")
+@exercise("name the part.", "measure the residuals.")
 def check_switch(part: Answer, evidence: Answer) -> str:
-    """Check which part helps the skip to keep the tokens of six random blocks apart.
+    """Check what helps the skip more to keep the tokens of six random blocks apart.
 
     Args:
-        part: The learner's word: "feed-forward" or "norm".
+        part: The learner's word: "norm" or "half".
         evidence: The residual with the skip alone and with the skip and each of the two, under the
-            names "skip", "feed-forward" and "norm", from ``residual_with``.
+            names "skip", "norm" and "half", from ``residual_with``.
 
     Chapter: block#exercises
     """
-    if part.value not in _SWITCHES[1:]:
-        names = " or ".join(map(repr, _SWITCHES[1:]))
+    if part.value not in _CHANGES:
+        names = " or ".join(map(repr, _CHANGES))
         raise Wrong(f"The part is {names}; yours is {part.value!r}.")
     found = {
         name: scalar(residual, f"The residual of {name!r}")
-        for name, residual in evidence.named(_SWITCHES, "The evidence").items()
+        for name, residual in evidence.named(("skip", *_CHANGES), "The evidence").items()
     }
     near = {"rel_tol": 0.01, "abs_tol": 1e-12}
     for name, residual in found.items():
@@ -110,10 +111,13 @@ def check_switch(part: Answer, evidence: Answer) -> str:
             without = " That is without a skip." if is_alone else ""
             call = f"residual_with({', '.join(map(repr, beside))})"
             raise Wrong(f"For {name!r} you have {residual:.2g}.{without} Call {call}.")
-    if part.value != "norm":
-        less = f"{found['feed-forward']:.2f}, less than {found['skip']:.2f}"
-        raise Wrong(f"With the feed-forward layer your own evidence is {less} with the skip alone.")
-    return "The norm helps the skip; the feed-forward layer, here without a norm, works against it."
+    if part.value != "half":
+        less = f"{found['norm']:.2f}, less than {found['half']:.2f}"
+        raise Wrong(f"With the norm your own evidence is {less} with half the writes.")
+    return (
+        "Both help, and half the writes help more. A pre-norm stream outgrows its writes only "
+        "slowly: in the first blocks they are still as long as it is."
+    )
 
 
 @exercise("return the largest difference.", "say for which layers it is zero.")
@@ -278,6 +282,47 @@ def check_wrong_place(stack: Answer, like: Answer) -> str:
     return "One letter of a program, and the stream is cut back to size at each layer again."
 
 
+@exercise("give the number for one block.", "give the number for the whole model.")
+def check_budget(block: Answer, model: Answer) -> str:
+    """Check the parameters of the smallest Llama 2, counted by hand.
+
+    Args:
+        block: The learner's number of parameters in one block.
+        model: The same in the whole model, with both tables of tokens.
+
+    Chapter: block#exercises
+    """
+    width, d_ff, n_blocks, n_tokens = 4096, 11_008, 32, 32_000
+    attention, memory = 4 * width**2, 3 * width * d_ff
+    one, table = attention + memory + 2 * width, n_tokens * width
+    mistakes = [
+        (one - width * d_ff, "SwiGLU has three matrices: the gate has one of its own."),
+        (one - 2 * width, "the two norms are missing."),
+        (one - width, "there are two norms, one for each layer."),
+        (one + 2 * width, "RMSNorm has a gain and no shift."),
+        (one + 4 * width + 2 * d_ff + width, "there are no biases."),
+        (one - width**2, "attention has four matrices: W_Q, W_K, W_V and W_O."),
+        (attention, "that is attention alone."),
+        (memory, "that is the feed-forward layer alone."),
+        (attention + 2 * width * d_ff, "SwiGLU has three matrices, and there are two norms."),
+        (n_blocks * one, "that is all 32 blocks."),
+    ]
+    _check_count(block, one, "One block", mistakes, "Add up attention, memory and norms.")
+    whole = n_blocks * one + 2 * table + width
+    mistakes = [
+        (whole - table, "the matrix that names the next token has numbers of its own."),
+        (whole - width, "the last norm is missing."),
+        (whole + width, "RMSNorm has a gain and no shift."),
+        (whole - table - width, "the second table and the last norm are missing."),
+        (n_blocks * one, "that is the 32 blocks; a table, a norm and a matrix are missing."),
+        (n_blocks * one + width, "both tables of tokens are missing."),
+    ]
+    aside = "Add up 32 blocks, two tables and the last norm."
+    _check_count(model, whole, "The model", mistakes, aside)
+    share = memory / one
+    return f"6.7 billion, hence its name, 7B; of a block, {share:.0%} are feed-forward."
+
+
 @exercise("return the new W and b.")
 def check_fold(answer: Answer) -> str:
     """Check that a norm's gain and shift are folded into the linear layer behind it.
@@ -374,10 +419,11 @@ def check_addition(W_1: Answer, b_1: Answer, W_2: Answer, b_2: Answer) -> str:
 def residual_with(*switches: str, seed: int = 0) -> float:
     """The residual of 16 random tokens after six random blocks that have only these parts.
 
-    Attention is always there. The norm, where it is on, stands before each layer.
+    Attention is always there. The norm, where it is on, stands before each layer, and "half" halves
+    what each layer writes.
 
     Args:
-        switches: Any of "skip", "feed-forward" and "norm".
+        switches: Any of "skip", "feed-forward", "norm" and "half".
         seed: Draws the tokens and the matrices.
 
     Returns:
@@ -397,6 +443,10 @@ def residual_with(*switches: str, seed: int = 0) -> float:
         require_choice(_SWITCHES, switch=switch)
     with torch.random.fork_rng(devices=[]):
         x, blocks = random_stack(seed, _BLOCKS)
+    if "half" in switches:
+        for block in blocks:
+            block.self_attention.layer.W_O.weight.mul_(0.5)
+            block.feed_forward.layer.W_2.weight.mul_(0.5)
     streams = ablated_streams(
         blocks,
         x,
@@ -405,6 +455,14 @@ def residual_with(*switches: str, seed: int = 0) -> float:
         norm="pre" if "norm" in switches else "none",
     )
     return rank_residual(streams[-1]).item()
+
+
+def _check_count(answer: Answer, right: int, what: str, mistakes: Mistakes, aside: str) -> None:
+    """Refuse any number of parameters but the right one."""
+    found = scalar(answer.value, f"{what}'s number")
+    if found != right:
+        hint = advised(found, mistakes, aside, rel_tol=0)
+        raise Wrong(f"{what} has not {found:,.0f} parameters: {hint}")
 
 
 def _gradient_mistakes(x: Tensor, upstream: Tensor, eps: float) -> Mistakes:

@@ -7,6 +7,7 @@ from torch import nn
 from softlookup.exercises.block import (
     check_addition,
     check_block,
+    check_budget,
     check_drawing,
     check_fold,
     check_layer_norm,
@@ -93,29 +94,31 @@ WRONG[check_layer_norm] = [
 
 
 def evidence(**changes):
-    beside = {"skip": (), "feed-forward": ("feed-forward",), "norm": ("norm",)}
+    beside = {"skip": (), "norm": ("norm",), "half": ("half",)}
     found = {name: residual_with("skip", *others) for name, others in beside.items()}
     return found | {name.replace("_", "-"): value for name, value in changes.items()}
 
 
 ROUNDED = {name: float(f"{value:.3g}") for name, value in evidence().items()}
-RIGHT[check_switch] = [("norm", evidence()), ("norm", ROUNDED)]
+RIGHT[check_switch] = [("half", evidence()), ("half", ROUNDED)]
 WRONG[check_switch] = [
     (part, None if changes is None else evidence(**changes), advice)
     for part, changes, advice in [
         (..., {}, "Nothing to check so far: name the part"),
-        ("norm", None, "Nothing to check so far: measure the residuals"),
-        ("skip", {}, "The part is 'feed-forward' or 'norm'; yours is 'skip'"),
-        ("feed-forward", {}, "0.28, less than 0.48 with the skip alone"),
-        ("norm", {"skip": 0.3}, "For 'skip' you have 0.3. Call residual_with('skip')"),
-        ("norm", {"norm": residual_with("norm")}, "That is without a skip"),
-        ("norm", {"norm": 0.3}, "Call residual_with('skip', 'norm')"),
-        ("norm", {"feed_forward": 0.1}, "Call residual_with('skip', 'feed-forward')"),
-        ("norm", {"softmax": 0.1}, "a dictionary with the keys 'skip', 'feed-forward', 'norm'"),
-        ("norm", {"skip": "much"}, "should be numbers"),
+        ("half", None, "Nothing to check so far: measure the residuals"),
+        ("skip", {}, "The part is 'norm' or 'half'; yours is 'skip'"),
+        ("norm", {}, "0.59, less than 0.89 with half the writes"),
+        ("half", {"skip": 0.3}, "For 'skip' you have 0.3. Call residual_with('skip')"),
+        ("half", {"norm": residual_with("norm")}, "That is without a skip"),
+        ("half", {"norm": 0.3}, "Call residual_with('skip', 'norm')"),
+        ("half", {"half": residual_with("skip")}, "Call residual_with('skip', 'half')"),
+        ("half", {"softmax": 0.1}, "a dictionary with the keys 'skip', 'norm', 'half'"),
+        ("half", {"skip": "much"}, "should be numbers"),
     ]
 ]
-WRONG[check_switch] += [("norm", [0.6, 0, 0], "The evidence should be a dictionary")]
+
+
+WRONG[check_switch] += [("half", [0.6, 0, 0], "The evidence should be a dictionary")]
 
 
 # Order
@@ -385,6 +388,38 @@ WRONG[check_fold] = [
     (lambda g, s, W, b: (g[:, None] * W, s @ (g[:, None] * W) + b), "the shift comes after"),
     (lambda g, s, W, b: (g[:, None] * W, b - s @ W), "what does the old layer make of"),
     (lambda g, s, W, b: (g[:, None] * W, s), "b should have shape (3,)"),
+]
+
+
+# Every parameter
+
+
+BLOCK, MODEL = 202_383_360, 6_738_415_616
+RIGHT[check_budget] = [(BLOCK, MODEL), (float(BLOCK), torch.tensor(float(MODEL)).double())]
+
+
+WRONG[check_budget] = [
+    (..., MODEL, "Nothing to check so far: give the number for one block"),
+    (BLOCK, ..., "Nothing to check so far: give the number for the whole model"),
+    ("many", MODEL, "should be numbers"),
+    (BLOCK - 4096 * 11_008, MODEL, "SwiGLU has three matrices: the gate"),
+    (BLOCK - 2 * 4096, MODEL, "the two norms are missing"),
+    (BLOCK - 4096, MODEL, "there are two norms"),
+    (BLOCK + 2 * 4096, MODEL, "RMSNorm has a gain and no shift"),
+    (BLOCK + 5 * 4096 + 2 * 11_008, MODEL, "there are no biases"),
+    (BLOCK - 4096**2, MODEL, "attention has four matrices"),
+    (4 * 4096**2, MODEL, "that is attention alone"),
+    (3 * 4096 * 11_008, MODEL, "that is the feed-forward layer alone"),
+    (4 * 4096**2 + 2 * 4096 * 11_008, MODEL, "three matrices, and there are two norms"),
+    (32 * BLOCK, MODEL, "that is all 32 blocks"),
+    (7, MODEL, "Add up attention, memory and norms"),
+    (BLOCK, MODEL - 32_000 * 4096, "has numbers of its own"),
+    (BLOCK, MODEL - 4096, "the last norm is missing"),
+    (BLOCK, MODEL + 4096, "RMSNorm has a gain and no shift"),
+    (BLOCK, MODEL - 32_000 * 4096 - 4096, "the second table and the last norm"),
+    (BLOCK, 32 * BLOCK, "that is the 32 blocks"),
+    (BLOCK, 32 * BLOCK + 4096, "both tables of tokens are missing"),
+    (BLOCK, 7_000_000_000, "Add up 32 blocks, two tables and the last norm"),
 ]
 
 

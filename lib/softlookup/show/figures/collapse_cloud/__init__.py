@@ -21,10 +21,10 @@ _ALT = (
 )
 _CAPTION = (
     "Left: the tokens after each block, in the two directions in which they differ most. The "
-    "centre is their mean, the unit a token’s length. The ring’s radius is the residual, which "
-    "counts the differences in all directions. Words without room are left out. Right: the "
-    "residual at each depth, blue for this choice of parts and grey for the other eleven; what is "
-    "below 10⁻¹⁷, zero too, stands at the bottom."
+    "centre is their mean, and distances are measured in lengths of a token. The ring’s radius is "
+    "the residual, which counts the differences in all directions. Labels that would overlap are "
+    "omitted. Right: the residual at each depth, blue for this choice of parts and grey for the "
+    "other eleven. Values below 10⁻¹⁷, including 0, are drawn at the bottom."
 )
 
 

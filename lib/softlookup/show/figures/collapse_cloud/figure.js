@@ -3,7 +3,16 @@
 import { check, choices, controls, form, liveRegion, slider } from "../../kit/controls.js";
 import { el, line, svg, text } from "../../kit/elements.js";
 import { counted, format } from "../../kit/numbers.js";
-import { FLOOR, curveOf, fallOf, placeWords, reachOf, runOf, stateOf } from "./maths.js";
+import {
+  FLOOR,
+  curveOf,
+  fallOf,
+  isFar,
+  placeWords,
+  reachOf,
+  runOf,
+  stateOf,
+} from "./maths.js";
 
 const SIZE = 320;
 const CHART = { left: 44, top: 12, width: 268, height: 236 };
@@ -33,6 +42,7 @@ class Cloud {
       svg(
         "g",
         { class: "cc-token" },
+        svg("path", { class: "cc-lead" }),
         svg("circle", { class: "cc-dot", r: 4 }),
         svg("text", {}, word),
       ),
@@ -85,7 +95,7 @@ class Cloud {
       el(
         "fieldset",
         { class: "sl-choices cc-parts" },
-        el("legend", { class: "sl-label" }, "Beside attention"),
+        el("legend", { class: "sl-label" }, "Besides attention"),
         part("skip", "skip"),
         part("feedForward", "feed-forward"),
       ),
@@ -153,7 +163,9 @@ class Cloud {
       const [dx, dy] = corners[i] ?? [0, 0];
       token.lastChild.setAttribute("x", dx);
       token.lastChild.setAttribute("y", dy);
-      token.lastChild.setAttribute("text-anchor", dx < 0 ? "end" : "start");
+      token.lastChild.setAttribute("text-anchor", dx < 0 ? "end" : dx > 0 ? "start" : "middle");
+      const lead = corners[i] && isFar([dx, dy]) ? `M 0 0 L ${dx} ${dy > 0 ? dy - 9 : dy + 2}` : "";
+      token.firstChild.setAttribute("d", lead);
     });
     const together = stateOf(residual).endsWith("one");
     this.cloud.classList.toggle("cc-together", together);
@@ -177,8 +189,8 @@ class Cloud {
     const what = parts.length > 1 ? parts.join(", ") : "attention alone";
     const size = residual < FLOOR ? "0" : format(residual, 3);
     const state = {
-      one: "All tokens are one, up to rounding.",
-      "nearly one": "The tokens are nearly one.",
+      one: "All tokens have become identical, up to rounding.",
+      "nearly one": "The tokens are nearly identical.",
       alike: "The tokens have more in common than tells them apart.",
       apart: "The tokens are apart.",
     }[stateOf(residual)];

@@ -3,6 +3,23 @@
 const NORMS = ["none", "pre", "post"];
 export const FLOOR = 1e-17; // what is smaller, zero too, is drawn here
 const TOUCH = 6; // square pixels
+const NEAR = [
+  [6, -4],
+  [6, 12],
+  [-6, -4],
+  [-6, 12],
+  [0, -7],
+  [0, 16],
+];
+const FAR = [
+  [20, -20],
+  [20, 28],
+  [-20, -20],
+  [-20, 28],
+  [0, -24],
+  [0, 32],
+];
+const PLACES = [...NEAR, ...FAR];
 
 /** The number of the run that has these parts: norm first, then feed-forward, then skip. */
 export function runOf({ norm, feedForward, skip }) {
@@ -32,30 +49,31 @@ export function stateOf(residual) {
   return residual < Math.SQRT1_2 ? "alike" : "apart";
 }
 
-/** A corner for each word beside its dot, so that words overlap as little as can be, one by one,
- *  and where there is a choice, off the ring around the origin. Dots, widths and the ring's radius
- *  are in pixels; the answer is where a word begins, or ends if to the left, and null where it would
- *  cover more than a touch of what is there already. */
+/** A place for each word near its dot, so that words overlap as little as can be, one by one, and
+ *  where there is a choice, off the ring around the origin. Dots, widths and the ring's radius are in
+ *  pixels; the answer is where a word begins, or ends if to the left, or has its middle if straight
+ *  above or below; and null where it would cover more than a touch of what is there already. */
 export function placeWords(dots, widths, ring = 0) {
   const placed = dots.map(([x, y]) => [x - 4, y - 4, x + 4, y + 4]);
-  return dots.map(([x, y], i) => {
-    const corners = [
-      [6, -4],
-      [6, 12],
-      [-6, -4],
-      [-6, 12],
-    ];
-    const boxes = corners.map(([dx, dy]) => {
-      const left = x + dx - (dx < 0 ? widths[i] : 0);
-      return [left, y + dy - 9, left + widths[i], y + dy + 2];
-    });
+  return dots.map((dot, i) => {
+    const boxes = PLACES.map((place) => boxOf(dot, place, widths[i]));
     const covers = boxes.map((box) => placed.reduce((sum, other) => sum + overlap(box, other), 0));
     const costs = covers.map((cover, k) => cover + (isCrossed(boxes[k], ring) ? TOUCH : 0));
     const best = costs.indexOf(Math.min(...costs));
     if (covers[best] > TOUCH) return null;
     placed.push(boxes[best]);
-    return corners[best];
+    return PLACES[best];
   });
+}
+
+/** Whether a word stands so far from its dot that a line must lead to it. */
+export function isFar([dx, dy]) {
+  return FAR.some(([x, y]) => x === dx && y === dy);
+}
+
+function boxOf([x, y], [dx, dy], width) {
+  const left = x + dx - (dx < 0 ? width : dx > 0 ? 0 : width / 2);
+  return [left, y + dy - 9, left + width, y + dy + 2];
 }
 
 /** Whether a circle around the origin passes through a box. */
