@@ -14,7 +14,13 @@ from types import ModuleType
 from softlookup.checks import require_choice
 
 FOLDER = Path(__file__).parent
-EXPERIMENTS = ("ngram_shakespeare", "sms_filters", "tokens_multi30k", "word2vec_captions")
+EXPERIMENTS = (
+    "ngram_shakespeare",
+    "seq2seq_multi30k",
+    "sms_filters",
+    "tokens_multi30k",
+    "word2vec_captions",
+)
 """The names of the experiments: of each there is a module, and a JSON file with its result."""
 
 

@@ -83,6 +83,7 @@ NODES = (
         ("embeddings", "language_models"),
         step=True,
     ),
+    Node("decoding", "Write a text", "decoding", "Output", ("seq2seq",)),
     Node("training", "Train", "training", "Output", ("neural_language_models", "transformer")),
     Node("whole", "Encoder–decoder", "transformer", "All of it", ("seq2seq", "block")),
     Node("inside", "Look inside", "looking_inside", "All of it", ("transformer", "training")),
@@ -90,7 +91,7 @@ NODES = (
 
 _ALT = (
     "Data flow down: a text is tokenised, embedded with positions, passes attention, feed-forward "
-    "and norm, and leaves as probabilities; twenty-one steps, each linked to its chapter"
+    "and norm, and leaves as probabilities; twenty-two steps, each linked to its chapter"
 )
 _CAPTION = (
     "The map of the book. Data flow from top to bottom, through the four modules of lecture 004, "
