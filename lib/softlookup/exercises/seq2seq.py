@@ -182,7 +182,7 @@ def check_forward(answer: Answer) -> str:
     """
     two = "Return two things: the sum, and the best alignment as a list."
     generator = torch.Generator().manual_seed(9)
-    for n_q, n_k in ((2, 2), (3, 4), (5, 3), (40, 40)):
+    for n_q, n_k in ((3, 4), (1, 3), (5, 3), (40, 40)):
         p = torch.rand(n_q, n_k, generator=generator, dtype=torch.float64)
         found, alignment = answer.several(
             2, two, p, kept="Your function changed p: work on a copy."
