@@ -19,13 +19,13 @@ _ROWS = 40
 _TWO = "Each text is a pair: its words, and its probability."
 
 
-@exercise("how many words has the most probable text?", "how many words has a text in the mean?")
+@exercise("how many words has the most probable text?", "how many words has a text on average?")
 def check_empty(most_probable: Answer, mean: Answer) -> str:
     """Check two lengths of a model that ends at each step with probability 0.1.
 
     Args:
         most_probable: How many words the most probable text has.
-        mean: How many words a sampled text has in the mean.
+        mean: How many words a sampled text has on average.
 
     Chapter: decoding#exercises
     """
@@ -40,7 +40,7 @@ def check_empty(most_probable: Answer, mean: Answer) -> str:
         raise Wrong(advised(found, mistakes, f"Not {found:g}. {hint}"))
     found = one_number(mean.value, "The mean")
     mistakes = [
-        (10, "The end is no word: ten tokens in the mean, one of which is the end."),
+        (10, "The end is no word: ten tokens on average, one of which is the end."),
         (0, "Nine times of ten it goes on."),
         (0.9, "That is the probability of a first word. There may be a second."),
         (50, "That is the size of the vocabulary."),
