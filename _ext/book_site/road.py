@@ -29,7 +29,7 @@ ROAD = {
         "modern_attention",
     ),
     "logits": ("neural_language_models",),
-    "next word": ("language_models", "neural_language_models"),
+    "next word": ("language_models", "neural_language_models", "decoding"),
 }
 """The parts of the road, each with the names of the chapters that teach it."""
 

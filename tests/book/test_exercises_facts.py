@@ -21,9 +21,8 @@ from answers import word2vec as word2vec_answers
 from torch.autograd.functional import jacobian
 
 from softlookup.analysis import prune_greedily
-from softlookup.attention import additive_scores, attention_weights
+from softlookup.attention import attention_weights
 from softlookup.attention.positions import period, sinusoidal
-from softlookup.data import il_m_a_entarte
 from softlookup.exercises import (
     byte_pairs,
     looking_inside,
@@ -256,18 +255,6 @@ def test_the_longest_path_counts_what_waits_and_not_what_stands_side_by_side():
 # 9. seq2seq
 
 
-def test_grid_is_that_of_the_library_and_the_lecture():
-    """The slide's sums (`alignment-matrix-entarte`), and every link of the grammar's sentence."""
-    grid = torch.tensor(seq2seq_answers.GRID)
-    assert grid.sum(dim=1).tolist() == [1, 1, 1, 4]
-    assert grid.sum(dim=0).tolist() == [1, 2, 1, 1, 1, 1]
-    assert grid[:3].argmax(dim=1).tolist() == [0, 2, 1]
-    assert torch.tensor(seq2seq_answers.PRINTED)[:3].argmax(dim=1).tolist() == [0, 1, 2]
-    pair = il_m_a_entarte()
-    assert (list(pair.source), list(pair.target)) == (seq2seq._FRENCH, seq2seq._ENGLISH)
-    assert {(j, i) for i, j in pair.possible} == seq2seq._LINKS
-
-
 def test_the_open_layers_have_no_zero_block_and_the_closed_one_has(generator):
     """`attention-core-idea-direct-connection`: also as a_ij (I + (c_j - o_i) g_ij')."""
     for layer, d_query, d_context, is_open in seq2seq._layers():
@@ -285,12 +272,25 @@ def test_the_open_layers_have_no_zero_block_and_the_closed_one_has(generator):
             torch.testing.assert_close(found[i, :, j], weights[i, j] * block)
 
 
-@pytest.mark.parametrize("name", ["joined", "pair_by_pair", "keys_again"])
-def test_the_pairwise_form_is_right(name, generator):
-    shapes = (3, 5), (2, 7), (11, 5), (11, 7), (11,)
-    given = [torch.randn(shape, dtype=torch.float64, generator=generator) for shape in shapes]
-    found = torch.as_tensor(getattr(seq2seq_answers, name)(*given), dtype=torch.float64)
-    torch.testing.assert_close(found, additive_scores(*given))
+@pytest.mark.parametrize(("n_q", "n_k"), [(1, 3), (3, 4), (6, 5)])
+def test_the_forward_sum_is_that_over_all_alignments(n_q, n_k, generator):
+    p = torch.rand(n_q, n_k, dtype=torch.float64, generator=generator)
+    products = {
+        places: math.prod(p[t, j].item() for t, j in enumerate(places))
+        for places in itertools.combinations_with_replacement(range(n_k), n_q)
+    }
+    total, best = seq2seq._forward(p)
+    assert math.isclose(total, sum(products.values()))
+    assert tuple(best) == max(products, key=products.get)
+
+
+def test_the_table_of_model_1_by_hand():
+    """Two pairs of two words: the comes nearer to 1 with each round."""
+    pairs = [(["le", "chat"], ["the", "cat"]), (["le", "roi"], ["the", "king"])]
+    assert seq2seq._model1(pairs, 1)["the", "le"] == pytest.approx(1 / 2)
+    assert seq2seq._model1(pairs, 1)["the", "chat"] == pytest.approx(1 / 2)
+    # Round 2: le receives a half of each "the", and a third of cat and of king.
+    assert seq2seq._model1(pairs, 2)["the", "le"] == pytest.approx(1 / (1 + 2 / 3))
 
 
 # 10. Soft lookup

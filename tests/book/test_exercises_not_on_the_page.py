@@ -30,14 +30,12 @@ MOST = Fraction(2, 3)
 """A solution of which so much stands on the page, piece by piece, is answered there."""
 
 ANSWERED = {
-    "ex-seq2seq-additive",
     "ex-many-heads-tied",
     "ex-modern-attention-window",
 }
 """Exercises that their pages answer: to be written anew."""
 
 TOO_EASY = {
-    "seq2seq",
     "soft_lookup",
     "limits",
     "many_heads",

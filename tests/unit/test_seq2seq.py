@@ -61,6 +61,15 @@ def test_encoder_puts_three_things_side_by_side(source):
     assert mask.int().tolist() == [[[1] * n + [0] * (7 - n)] for n in LENGTHS]
 
 
+def test_without_the_shortcut_a_row_holds_the_two_states_alone(source):
+    with_it = build().encoder
+    bare = Encoder(13, 5, 6, shortcut=False).double()
+    bare.load_state_dict(with_it.state_dict())
+    assert (with_it.d_context, bare.d_context) == (11, 6)
+    assert_close(bare(source, LENGTHS).context, with_it(source, LENGTHS).context[..., :6])
+    assert_close(bare(source, LENGTHS).summary, with_it(source, LENGTHS).summary)
+
+
 def test_encoder_alone_sees_both_sides_of_a_word(source):
     """A change of the first word reaches the last row and the other way round."""
     encoder = build().encoder

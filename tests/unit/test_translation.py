@@ -161,6 +161,15 @@ def test_without_attention_there_is_nothing_to_align(pairs):
         plain.align([["a"]], [["a"]])
 
 
+@pytest.mark.parametrize("shortcut", [True, False])
+def test_the_shortcut_is_the_encoders(pairs, shortcut):
+    generator = torch.Generator().manual_seed(2)
+    plan = {"n_steps": 2, "shortcut": shortcut, **TINY}
+    encoder = train_translator(pairs, generator=generator, **plan).model.encoder
+    assert encoder.shortcut == shortcut
+    assert encoder.d_context == TINY["d_hidden"] + shortcut * TINY["d_model"]
+
+
 def test_same_generator_same_translator_and_the_global_one_stays(pairs):
     before = torch.get_rng_state()
     runs = [train_translator(pairs, generator=torch.Generator().manual_seed(s), n_steps=3, **TINY)

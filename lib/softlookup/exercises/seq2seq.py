@@ -1,24 +1,26 @@
-"""Checks of chapter 10: the French grid, reversal, paths, multiplications, additive scores."""
+"""Checks of chapter 10: losses, reversal, paths, multiplications, alignments without a network."""
+
+import itertools
+import math
+from collections import Counter
 
 import torch
 from torch import Tensor
 from torch.autograd.functional import jacobian
-from torch.utils.flop_counter import FlopCounterMode
 
-from softlookup.attention import AdditiveAttention, MultiplicativeAttention, additive_scores
+from softlookup.attention import AdditiveAttention, MultiplicativeAttention
+from softlookup.data import french_english
 from softlookup.exercises.compare import (
     Mistakes,
     advised,
     compare,
-    draws,
+    integers,
     one_number,
 )
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.masks import window_mask
-from softlookup.translation import PAD, Translator, alignment_matrix, best_links
+from softlookup.translation import PAD, Translator, alignment_error_rate, best_links
 
-_FRENCH, _ENGLISH = ["il", "m'", "a", "entarté"], ["he", "hit", "me", "with", "a", "pie"]
-_LINKS = {(0, 0), (1, 2), (2, 1), (3, 1), (3, 3), (3, 4), (3, 5)}
 _TEXTS, _LONGEST, _ENOUGH = 200, 5, 0.9
 _T_X, _T_Y, _D = 30, 20, 64
 TURNED = "A row for each query, a column for each row of the context: transpose."
@@ -28,25 +30,42 @@ PATH = (
 )
 
 
-@exercise(
-    "draw the grid, a row for each French word.", "give two links that cross, or [] if none do."
-)
-def check_alignment_matrix(grid: Answer, crossing: Answer) -> str:
-    """Check the slide's alignment in the order of French, and two of its links that cross.
+@exercise("which probability does the translation get?", "which mean loss may it have?")
+def check_loss(probability: Answer, loss: Answer) -> str:
+    """Check the probability of 12 words at a mean loss of 0.3, and the loss of a probability 1/2.
 
     Args:
-        grid: The learner's 4 by 6 numbers, 1 for a link; rows are "il m' a entarté", columns
-            "he hit me with a pie".
-        crossing: Two links that cross, [(i, j), (k, m)], or [] if the learner finds none.
+        probability: P(y | x) of a translation of 12 words.
+        loss: The mean loss at which P(y | x) is a half.
 
     Chapter: seq2seq#exercises
     """
-    expected = alignment_matrix(_LINKS, len(_FRENCH), len(_ENGLISH)).double()
-    printed = [(expected[[0, 2, 1, 3]], "That is the slide's order. French puts m' before a.")]
-    shapes = {(6, 4): "French words are rows here, as on the slide: transpose your grid."}
-    compare(grid.value, expected, "The grid", printed, _wrong_link, shapes=shapes)
-    _crossing(crossing.value)
-    return "il, m', a read 0, 2, 1: not monotone. In the printed order they read 0, 1, 2."
+    found = one_number(probability.value, "The probability")
+    mistakes = [
+        (math.exp(-0.3 * 12), "Twelve words, and the end: how many tokens does it write?"),
+        (math.exp(-0.3), "That is the probability of one token. There are more."),
+        (0.3**13, "The loss is a logarithm. Which probability has the loss 0.3?"),
+        (0.7**13, "The loss is a logarithm. Which probability has the loss 0.3?"),
+        (2 ** (-0.3 * 13), "The logarithm is the natural one: its base is e."),
+        (-0.3 * 13, "That is the logarithm of the probability."),
+        (0.3 * 13, "That is minus the logarithm of the probability."),
+        (math.exp(0.3 * 13), "A probability is at most 1: look at the sign."),
+    ]
+    if not math.isclose(found, math.exp(-0.3 * 13), rel_tol=0.02):
+        hint = "The mean loss times the number of tokens is minus the logarithm of P."
+        raise Wrong(advised(found, mistakes, f"Not {found:.4g}. {hint}", rel_tol=0.02))
+    found = one_number(loss.value, "The loss")
+    mistakes = [
+        (math.log(2) / 12, "Twelve words, and the end: how many tokens does it write?"),
+        (math.log(2), "That is the loss of the whole sentence. Which is the mean per token?"),
+        (1 / 13, "That is one bit for each sentence; the loss is in natural logarithms."),
+        (0.5 ** (1 / 13), "That is the mean probability of a token. Which loss does it have?"),
+        (math.log(0.5) / 13, "A loss is minus a logarithm."),
+    ]
+    if not math.isclose(found, math.log(2) / 13, rel_tol=0.02):
+        hint = "How many equal factors give a half? Take minus the logarithm of one."
+        raise Wrong(advised(found, mistakes, f"Not {found:.4g}. {hint}", rel_tol=0.02))
+    return "Two in a hundred; and at 0.053 each token has a probability of 0.95."
 
 
 @exercise(
@@ -129,12 +148,13 @@ def check_multiplications(count: Answer, longer: Answer, both: Answer) -> str:
         (right + pairs, "Neither softmax nor scale is counted."),
         (2 * right, "Do not count additions."),
         (2 * (_T_X + _T_Y) ** 2 * _D, "Target words read source words, not each other."),
-        (2 * _T_X**2 * _D,
-         "There is one row of scores per target word: n_q times n_k, not n_k²."),
+        (2 * _T_X**2 * _D, "There is one row of scores per target word: n_q times n_k, not n_k²."),
         (2 * _T_Y**2 * _D, "Each target word has n_k scores: n_q times n_k, not n_q²."),
-        (2 * (_T_X + _T_Y) * _D,
-         "Every target word meets every source word: a product, not a sum."),
-    ]  # fmt: skip
+        (
+            2 * (_T_X + _T_Y) * _D,
+            "Every target word meets every source word: a product, not a sum.",
+        ),
+    ]
     found = one_number(count.value, "The count")
     if found != right:
         loops = "Write two loops, and add 64 for each score and for each row of a context."
@@ -150,42 +170,63 @@ def check_multiplications(count: Answer, longer: Answer, both: Answer) -> str:
     return "2 · n_q · n_k · d: a product of two lengths, quadratic only when both grow."
 
 
-@exercise("return one score for each query and key.")
-def check_additive(answer: Answer) -> str:
-    """Check a function of (query, key, W_q, W_k, v): additive scores, each word projected once.
+@exercise("return the sum over all alignments, and the best alignment.")
+def check_forward(answer: Answer) -> str:
+    """Check a function of p: the sum over alignments that never go back, and the best of them.
 
     Args:
-        answer: The learner's function; one row per query, one column per key.
+        answer: The learner's function of a matrix of probabilities, a row per target word; it
+            returns a number and a list with a column for each row.
 
     Chapter: seq2seq#exercises
     """
-    n_q, n_k, d_q, d_k, a = 11, 13, 5, 7, 3
-    shapes = [(n_q, d_q), (n_k, d_k), (a, d_q), (a, d_k), (a,)]
-    query, key, W_q, W_k, v = given = draws(*shapes, seed=9)
-    expected = additive_scores(*given)
-    left, right = (query @ W_q.mT)[:, None], (key @ W_k.mT)[None]
-    mistakes = [
-        ((left + right) @ v, "The tanh is missing: that is a sum of two scores."),
-        (torch.tanh((left + right) @ v), "tanh belongs inside, before v."),
-        ((left.tanh() + right.tanh()) @ v, "Add first, then tanh: query and key must meet in it."),
-        (torch.tanh(left * right) @ v, "The hidden layer adds the two projections."),
-        ((left * right) @ v, "That is a product of query and key; the additive score adds."),
-        (torch.tanh(left + right).sum(dim=-1), "v is missing: each hidden unit counts its own."),
-        (expected.softmax(dim=-1), "Those are the weights. Return the scores."),
-    ]
-    with FlopCounterMode(display=False, custom_mapping=_COUNTED) as counter:
-        found = answer(*given)
-    aside = "The shape is right, the numbers are not: v · tanh(W_q q + W_k k)."
-    transposed = {(n_k, n_q): "One row per query, one column per key: transpose."}
-    compare(found, expected, "The scores", mistakes, aside, shapes=transposed)
-    used, split = counter.get_total_flops() // 2, a * (n_q * d_q + n_k * d_k + n_q * n_k)
-    if used > split:
-        raise Wrong(
-            f"The scores are right, but took {used:,} multiplications; {split:,} are enough. "
-            "Project each word once, before it meets the others."
+    two = "Return two things: the sum, and the best alignment as a list."
+    generator = torch.Generator().manual_seed(9)
+    for n_q, n_k in ((3, 4), (1, 3), (5, 3), (40, 40)):
+        p = torch.rand(n_q, n_k, generator=generator, dtype=torch.float64)
+        found, alignment = answer.several(
+            2, two, p, kept="Your function changed p: work on a copy."
         )
-    pairs = a * n_q * n_k * (d_q + d_k + 1)
-    return f"{split:,} multiplications are enough; pair by pair it would be {pairs:,}."
+        case = f"For {n_q} target words and {n_k} source words: "
+        total, best = _forward(p)
+        found = one_number(found, "The sum")
+        if not math.isclose(found, total, rel_tol=1e-6):
+            otherwise = f"{case}the sum should be {total:.6g}, not {found:.6g}."
+            raise Wrong(advised(found, _forward_mistakes(p), otherwise))
+        places = integers(alignment, f"{case}give one column for each row.", n=n_q)
+        if places != best:
+            raise Wrong(case + _wrong_alignment(p, places))
+    return "A table of n_q times n_k instead of all alignments; attention needs no table at all."
+
+
+@exercise("return a dictionary of probabilities t[e, f].")
+def check_model1(answer: Answer) -> str:
+    """Check a function of (pairs, rounds): the table of IBM's Model 1 after so many rounds.
+
+    Args:
+        answer: The learner's function; it returns a dictionary from (English, French) to the
+            probability of the English word, given the French one.
+
+    Chapter: seq2seq#exercises
+    """
+    for n_rounds in (1, 2, 5):
+        _compare_tables(answer(_KITTENS, n_rounds), n_rounds)
+    pairs = french_english(300, torch.Generator().manual_seed(9), max_clauses=2)
+    texts = [(list(p.source), list(p.target)) for p in pairs]
+    table, expected = answer(texts, 5), _model1(texts, 5)
+    if not isinstance(table, dict) or table.keys() != expected.keys():
+        raise Wrong("On 300 sentences of the grammar, keep each pair of words that meet.")
+    if any(not math.isclose(table[key], expected[key], abs_tol=1e-6) for key in expected):
+        raise Wrong("Small texts are right; on 300 sentences of the grammar some numbers differ.")
+    links = [
+        {(i, max(range(len(source)), key=lambda j: table[e, source[j]])) for i, e in enumerate(own)}
+        for source, own in texts
+    ]
+    error = alignment_error_rate(links, [p.alignment for p in pairs], [p.possible for p in pairs])
+    return (
+        f"From 300 pairs, without a network: an alignment error rate of {error:.0%}. What it "
+        "cannot know is the order: of two words le it takes the first for every the."
+    )
 
 
 def _truth(said: object) -> bool:
@@ -198,30 +239,132 @@ def _truth(said: object) -> bool:
     return bool(truth)
 
 
-def _wrong_link(found: Tensor, expected: Tensor) -> str:
-    i, j = (found != expected).nonzero()[0].tolist()
-    pair = f"{_FRENCH[i]} (row {i}) and {_ENGLISH[j]} (column {j})"
-    if found[i, j] not in (0, 1):
-        return f"{pair}: write 1 or 0, not {found[i, j].item():g}."
-    told = "belong together on the slide" if expected[i, j] else "do not belong together"
-    return f"{pair} {told}."
+def _forward(p: Tensor) -> tuple[float, list[int]]:
+    """The sum over all alignments that never go back, and the best one."""
+    total, best, places = p[0], p[0], []
+    for row in p[1:]:
+        total = row * total.cumsum(dim=0)
+        highest = best.cummax(dim=0)
+        places.append(highest.indices)
+        best = row * highest.values
+    alignment = [best.argmax().item()]
+    for before in reversed(places):
+        alignment.append(before[alignment[-1]].item())
+    return total.sum().item(), alignment[::-1]
 
 
-def _crossing(crossing: object) -> None:
+def _forward_mistakes(p: Tensor) -> list[tuple[float, str]]:
+    """The sums that known mistakes give, each with what to say about it."""
+    strict, near, first, best = p[0], p[0], torch.zeros_like(p[0]), p[0]
+    first[0] = p[0, 0]
+    for row in p[1:]:
+        strict = row * (strict.cumsum(dim=0) - strict)
+        near = row * (near + torch.cat((near.new_zeros(1), near[:-1])))
+        first = row * first.cumsum(dim=0)
+        best = row * best.cummax(dim=0).values
+    return [
+        (best.max().item(), "That is the largest product; the first thing is the sum of all."),
+        (p.sum(dim=1).prod().item(), "Alignments must not go back."),
+        (strict.sum().item(), "An alignment may also stay: j may be the same as before."),
+        (near.sum().item(), "An alignment may also jump: j may grow by more than one."),
+        (first.sum().item(), "The first word may be aligned with any column."),
+        (torch.tensor(_last_of(p)).item(), "Add up all places where the last word may be aligned."),
+    ]
+
+
+def _last_of(p: Tensor) -> float:
+    total = p[0]
+    for row in p[1:]:
+        total = row * total.cumsum(dim=0)
+    return total[-1].item()
+
+
+def _wrong_alignment(p: Tensor, places: list[int]) -> str:
+    n_k = p.shape[1]
+    if any(not 0 <= j < n_k for j in places):
+        return f"columns are counted from 0 to {n_k - 1}; you gave {places}."
+    if any(later < earlier for earlier, later in itertools.pairwise(places)):
+        return f"your alignment {places} goes back."
+    greedy, least = [], 0
+    for row in p.tolist():
+        least = max(range(least, n_k), key=lambda j, row=row: row[j])
+        greedy.append(least)
+    if places == greedy:
+        return (
+            "you took the best column at each step. A step too far closes all columns before it: "
+            "keep the best beginning for every j, and go back from the end."
+        )
+    return f"another alignment than {places} has a larger product."
+
+
+def _model1(
+    pairs: list[tuple[list[str], list[str]]], n_rounds: int, *, mistake: str = ""
+) -> dict[tuple[str, str], float]:
+    """The table of Model 1; or what a known mistake makes of it."""
+    t = {(e, f): 1.0 for source, target in pairs for e in target for f in source}
+    for _ in range(n_rounds):
+        received, given = dict.fromkeys(t, 0.0), Counter()
+        for source, target in pairs:
+            for e, f in itertools.product(target, source):
+                others = [t[word, f] for word in target]
+                if mistake != "target":
+                    others = [t[e, word] for word in source]
+                share = t[e, f] if mistake == "raw" else t[e, f] / sum(others)
+                received[e, f] += share
+                given[e if mistake == "english" else f] += share
+        t = {
+            (e, f): share / (1 if mistake == "sums" else given[e if mistake == "english" else f])
+            for (e, f), share in received.items()
+        }
+    return t
+
+
+_MODEL1_MISTAKES = {
+    "english": "Divide by what the French word gave in all, not by what the English word received.",
+    "target": "Each English word is shared out among the French words; you did it the other way.",
+    "raw": "The shares of one English word in one sentence must sum to 1: divide by their sum.",
+    "sums": "Divide at the end of a round: for each French word the entries sum to 1.",
+}
+_KITTENS = [
+    (["le", "chat"], ["the", "cat"]),
+    (["le", "roi"], ["the", "king"]),
+    (["le", "roi", "aime", "le", "chat"], ["the", "king", "loves", "the", "cat"]),
+    (["un", "chat", "dort"], ["a", "cat", "is", "sleeping"]),
+]
+
+
+def _compare_tables(table: object, n_rounds: int) -> None:
+    """Raise Wrong unless a table is that of Model 1 on four sentences."""
+    expected = _model1(_KITTENS, n_rounds)
+    if not isinstance(table, dict):
+        raise Wrong(f"Return a dictionary; you returned a {type(table).__name__}.")
+    if ("chat", "cat") in table:
+        raise Wrong("The keys are (English, French): first cat, then chat.")
+    if missing := sorted(expected.keys() - table.keys()):
+        e, f = missing[0]
+        raise Wrong(f"{e} and {f} meet in a sentence: your table needs an entry for them.")
+    if more := sorted(table.keys() - expected.keys(), key=str):
+        raise Wrong(f"{more[0]} is no pair of an English and a French word that meet.")
+    if _same_table(table, expected):
+        return
+    case = f"After {n_rounds} round{'s' * (n_rounds > 1)}: "
+    for mistake, advice in _MODEL1_MISTAKES.items():
+        if _same_table(table, _model1(_KITTENS, n_rounds, mistake=mistake)):
+            raise Wrong(case + advice)
+    for other in (n_rounds - 1, n_rounds + 1):
+        if _same_table(table, _model1(_KITTENS, other)):
+            raise Wrong(f"{case}that is the table after {other}.")
+    for (e, f), right in expected.items():
+        found = one_number(table[e, f], f"t({e}|{f})")
+        if not math.isclose(found, right, abs_tol=1e-6):
+            raise Wrong(f"{case}t({e}|{f}) should be {right:.4f}; yours is {found:.4f}.")
+
+
+def _same_table(table: dict, other: dict[tuple[str, str], float]) -> bool:
     try:
-        links = torch.as_tensor(crossing).tolist()
-    except (TypeError, ValueError, RuntimeError):
-        links = None
-    if links == []:
-        raise Wrong("Two links do cross. Look for a word of French that goes back in English.")
-    if links is None or torch.as_tensor(links).shape != (2, 2):
-        raise Wrong(f"Give two links, like [(0, 0), (3, 5)]; you gave {crossing!r}.")
-    for i, j in links:
-        if (i, j) not in _LINKS:
-            raise Wrong(f"({i}, {j}) is no link of your grid. Count rows and columns from 0.")
-    (i, j), (k, m) = links
-    if (i - k) * (j - m) >= 0:
-        raise Wrong(f"({i}, {j}) and ({k}, {m}) do not cross: they go the same way.")
+        return all(math.isclose(table[key], other[key], abs_tol=1e-9) for key in other)
+    except TypeError:
+        return False
 
 
 _HALF = "Ask for the largest weight of a row, however small it is."
@@ -294,11 +437,3 @@ def _path_mistakes(blocks: Tensor) -> Mistakes:
         (blocks.abs().amax(dim=(1, 3)), "Those are the largest entries; take all of them."),
         (blocks.sum(dim=1).norm(dim=-1), "You added each output's numbers before you measured."),
     ]
-
-
-def _product_flops(first: torch.Size, second: torch.Size, **_: object) -> int:
-    """Two operations, a product and a sum, for each number of the first factor."""
-    return 2 * first.numel()
-
-
-_COUNTED = {torch.ops.aten.mv: _product_flops, torch.ops.aten.dot: _product_flops}

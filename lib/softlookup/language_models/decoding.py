@@ -38,7 +38,7 @@ class Hypothesis(NamedTuple):
         log_probability: What the model gives it: the sum over its tokens, the end included.
         finished: Whether it ended by itself; False where ``max_length`` cut it off.
 
-    Chapter: seq2seq#decoding
+    Chapter: decoding#greedy-decoding
 
     Example:
         >>> Hypothesis([5, 3], -1.5, True).ids
@@ -72,7 +72,7 @@ def greedy(
             0, there are not as many ``bos`` as texts, ``eos`` is not in the vocabulary, or the
             scores of a step are NaN or not one row per text.
 
-    Source: lecture 001, "Cross-Attention". Chapter: seq2seq#decoding.
+    Source: lecture 001, "Cross-Attention". Chapter: decoding#greedy-decoding.
 
     Example:
         >>> def step(tokens, state):
@@ -121,8 +121,8 @@ def sample(
     Raises:
         ValueError: As in ``greedy`` and the filters, or ``temperature`` is not positive and finite.
 
-    Source: lecture 001, "Language Models". Chapters: seq2seq#decoding, training#sampling.
-    Chapter: seq2seq#decoding.
+    Source: lecture 001, "Language Models". Chapters: decoding#sampling, training#sampling.
+    Chapter: decoding#sampling.
 
     Example:
         >>> def step(tokens, state):
@@ -303,7 +303,7 @@ def beam_search(
             ``state`` holds more than one text, or as in ``greedy``.
 
     Source: Sutskever et al. 2014, section 3.2; the penalty: Wu et al. 2016, section 7.
-    Chapter: seq2seq#decoding.
+    Chapter: decoding#beam-search.
 
     Example:
         >>> def step(tokens, state):

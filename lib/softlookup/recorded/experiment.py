@@ -18,6 +18,7 @@ EXPERIMENTS = (
     "counted_captions",
     "ngram_shakespeare",
     "sentence_search",
+    "seq2seq_multi30k",
     "sms_filters",
     "tokens_multi30k",
     "word2vec_captions",

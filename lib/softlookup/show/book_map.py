@@ -84,6 +84,7 @@ NODES = (
         ("embeddings", "language_models"),
         step=True,
     ),
+    Node("decoding", "Write a text", "decoding", "Output", ("seq2seq",)),
     Node("training", "Train", "training", "Output", ("neural_language_models", "transformer")),
     Node("whole", "Encoder–decoder", "transformer", "All of it", ("seq2seq", "block")),
     Node("inside", "Look inside", "looking_inside", "All of it", ("transformer", "training")),

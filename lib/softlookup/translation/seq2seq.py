@@ -20,7 +20,8 @@ class Encoded(NamedTuple):
     """What an encoder hands to a decoder.
 
     Attributes:
-        context: One row per source word: its two hidden states and its embedding; zeros in filler.
+        context: One row per source word: its two hidden states and, with the encoder's shortcut,
+            its embedding; zeros in filler.
         summary: One row per sentence: the last state of each direction.
         mask: True at the words, False at filler; the middle axis has length 1.
 
@@ -36,13 +37,15 @@ class Encoded(NamedTuple):
 class Encoder(nn.Module):
     """Read a source sentence in both directions with two GRUs.
 
-    A word's row of the context is what stands to its left, what stands to its right, and, past the
-    recurrence, the word itself: without that shortcut a model is as free to look at a neighbour.
+    A word's row of the context holds the state of each GRU at this word: what stands up to it, and
+    what stands from it on. With the shortcut it also holds the word's own embedding, past the
+    recurrence: without it, a model is freer to find a word in the row of its neighbour.
 
     Args:
         vocab_size: The number of source words.
         d_model: The width of their embeddings.
         d_hidden: The width of both hidden states together, an even number.
+        shortcut: Whether a row holds the word's embedding, too.
 
     Raises:
         ValueError: A size is no integer of at least 1, or ``d_hidden`` is odd.
@@ -55,13 +58,16 @@ class Encoder(nn.Module):
         (torch.Size([2, 3, 9]), torch.Size([2, 4]))
     """
 
-    def __init__(self, vocab_size: Size, d_model: Size, d_hidden: Size) -> None:
+    def __init__(
+        self, vocab_size: Size, d_model: Size, d_hidden: Size, *, shortcut: bool = True
+    ) -> None:
         super().__init__()
         require(d_hidden % 2 == 0, "d_hidden must be even, half for each way", d_hidden=d_hidden)
         self.embedding = nn.Embedding(vocab_size, d_model)
         self.rightward = GRUCell(d_model, d_hidden // 2)
         self.leftward = GRUCell(d_model, d_hidden // 2)
-        self.d_context = d_hidden + d_model
+        self.shortcut = shortcut
+        self.d_context = d_hidden + d_model if shortcut else d_hidden
 
     def forward(
         self,
@@ -84,8 +90,8 @@ class Encoder(nn.Module):
         right, last = unroll(self.rightward, x, lengths=lengths)
         left, first = unroll(self.leftward, x, lengths=lengths, reverse=True)
         mask = padding_mask(lengths, ids.shape[1], device=ids.device)
-        x = x.masked_fill(~mask.mT, 0.0)
-        return Encoded(torch.cat((right, left, x), -1), torch.cat((last, first), -1), mask)
+        parts = (right, left, x.masked_fill(~mask.mT, 0.0)) if self.shortcut else (right, left)
+        return Encoded(torch.cat(parts, -1), torch.cat((last, first), -1), mask)
 
 
 class DecoderState(NamedTuple):

@@ -30,6 +30,7 @@ def train_translator(
     *,
     generator: torch.Generator,
     attention: Literal["additive", "none"] = "additive",
+    shortcut: bool = True,
     d_model: Size = 64,
     d_hidden: Size = 128,
     d_attention: Size = 32,
@@ -47,6 +48,7 @@ def train_translator(
         pairs: (source words, target words).
         generator: The source of chance, for the first weights and for the order of the batches.
         attention: "additive", or "none": then each step reads the summary of the source alone.
+        shortcut: Whether the encoder hands on each word's embedding beside its states.
         d_model: The width of the embeddings.
         d_hidden: The width of the hidden states, even.
         d_attention: The width of the score's hidden layer.
@@ -72,7 +74,7 @@ def train_translator(
     """
 
     def build(n_source: int, n_target: int) -> Seq2Seq:
-        encoder = Encoder(n_source, d_model, d_hidden)
+        encoder = Encoder(n_source, d_model, d_hidden, shortcut=shortcut)
         reads = attention == "additive"
         reader = AdditiveAttention(d_hidden, encoder.d_context, d_attention) if reads else None
         model = Seq2Seq(encoder, Decoder(n_target, d_model, d_hidden, reader))

@@ -1,6 +1,7 @@
 """Answers to the exercises of chapter 10: right, and wrong with the words that they get."""
 
 import itertools
+import math
 from functools import cache
 
 import numpy as np
@@ -8,71 +9,46 @@ import torch
 from torch.autograd.functional import jacobian
 
 from answers import Later
-from softlookup.attention import additive_scores
 from softlookup.exercises.seq2seq import (
-    check_additive,
-    check_alignment_matrix,
     check_antidiagonal,
     check_direct_path,
+    check_forward,
+    check_loss,
+    check_model1,
     check_multiplications,
 )
-from softlookup.translation import Translator, alignment_matrix, is_monotone, train_translator
+from softlookup.translation import Translator, train_translator
 
 RIGHT, WRONG = {}, {}
 
 LETTERS = "abcdefg"
 
 
-# The grid
+# The loss
 
-GRID = [
-    [1, 0, 0, 0, 0, 0],
-    [0, 0, 1, 0, 0, 0],
-    [0, 1, 0, 0, 0, 0],
-    [0, 1, 0, 1, 1, 1],
+RIGHT[check_loss] = [
+    (math.exp(-3.9), math.log(2) / 13),
+    (torch.tensor(0.0202), np.float64(0.0533)),
 ]
-PRINTED = [GRID[0], GRID[2], GRID[1], GRID[3]]
-CROSSING = [(1, 2), (2, 1)]
-
-
-def changed(i, j, value):
-    grid = torch.tensor(GRID).float()
-    grid[i, j] = value
-    return grid
-
-
-RIGHT[check_alignment_matrix] = [
-    (GRID, CROSSING),
-    (np.array(GRID), np.array(CROSSING)),
-]
-LINKS = {(i, j) for i, row in enumerate(GRID) for j, one in enumerate(row) if one}
-ALIGNMENT = alignment_matrix(LINKS, 4, 6)
-PAIRS = list(itertools.permutations(sorted(LINKS), 2))
-CROSSED = [pair for pair in PAIRS if not is_monotone(set(pair))]
-RIGHT[check_alignment_matrix] += [(ALIGNMENT, list(pair)) for pair in CROSSED]
-WRONG[check_alignment_matrix] = [
-    (ALIGNMENT, list(pair), "do not cross") for pair in PAIRS if pair not in CROSSED
-]
-WRONG[check_alignment_matrix] += [
-    (..., ..., "Nothing to check so far: draw the grid"),
-    (GRID, ..., "Nothing to check so far: give two links"),
-    (torch.tensor(GRID).T, CROSSING, "transpose your grid"),
-    (list(zip(*GRID, strict=True)), CROSSING, "transpose your grid"),
-    (PRINTED, CROSSING, "That is the slide's order. French puts m' before a."),
-    (changed(3, 1, 0), CROSSING, "entarté (row 3) and hit (column 1) belong together"),
-    (changed(1, 4, 1), CROSSING, "m' (row 1) and a (column 4) do not belong together"),
-    (changed(3, 1, 0.5), CROSSING, "write 1 or 0, not 0.5"),
-    (GRID[:3], CROSSING, "should have shape (4, 6)"),
-    ("il m' a", CROSSING, "should be numbers"),
-    (GRID, [], "Two links do cross"),
-    (GRID, (), "Two links do cross"),
-    (GRID, [(2, 3), (3, 2)], "(2, 3) is no link of your grid. Count rows"),
-    (GRID, [(0, 0), (3, 5)], "do not cross"),
-    (GRID, [(2, 1), (3, 1)], "do not cross"),
-    (GRID, [(1, 2), (2, 1), (3, 1)], "Give two links"),
-    (GRID, (1, 2), "Give two links"),
-    (GRID, False, "Give two links"),
-    (GRID, "m' and a", "Give two links"),
+WRONG[check_loss] = [
+    (..., ..., "Nothing to check so far: which probability"),
+    (0.0202, ..., "Nothing to check so far: which mean loss"),
+    (math.exp(-3.6), 0.0533, "how many tokens does it write"),
+    (math.exp(-0.3), 0.0533, "the probability of one token"),
+    (0.3**13, 0.0533, "The loss is a logarithm"),
+    (0.7**13, 0.0533, "The loss is a logarithm"),
+    (2**-3.9, 0.0533, "its base is e"),
+    (-3.9, 0.0533, "the logarithm of the probability"),
+    (3.9, 0.0533, "minus the logarithm"),
+    (math.exp(3.9), 0.0533, "at most 1"),
+    (0.5, 0.0533, "Not 0.5. The mean loss times"),
+    ("small", 0.0533, "should be one number"),
+    (0.0202, math.log(2) / 12, "how many tokens does it write"),
+    (0.0202, math.log(2), "the loss of the whole sentence"),
+    (0.0202, 1 / 13, "one bit"),
+    (0.0202, 0.5 ** (1 / 13), "the mean probability of a token"),
+    (0.0202, -math.log(2) / 13, "minus a logarithm"),
+    (0.0202, 0.3, "Not 0.3. How many equal factors"),
 ]
 
 
@@ -244,72 +220,126 @@ WRONG[check_multiplications] = [
 ]
 
 
-# Additive scores
+# Only forward
 
 
-def split(query, key, W_q, W_k, v):
-    return torch.tanh((query @ W_q.T)[:, None] + (key @ W_k.T)[None]) @ v
+def by_table(p):
+    total, best, places = p[0], p[0], []
+    for row in p[1:]:
+        total = torch.stack([row[j] * total[: j + 1].sum() for j in range(len(row))])
+        places.append([best[: j + 1].argmax().item() for j in range(len(row))])
+        best = torch.stack([row[j] * best[: j + 1].max() for j in range(len(row))])
+    alignment = [best.argmax().item()]
+    for before in reversed(places):
+        alignment.insert(0, before[alignment[0]])
+    return total.sum().item(), alignment
 
 
-def by_loops(query, key, W_q, W_k, v):
-    queries, keys = [W_q @ row for row in query], [W_k @ row for row in key]
-    return [[float(v @ torch.tanh(q + k)) for k in keys] for q in queries]
+def in_numpy(p):
+    total, alignment = by_table(p)
+    return np.float64(total), np.array(alignment)
 
 
-def in_numpy(*given):
-    query, key, W_q, W_k, v = (part.numpy() for part in given)
-    return np.einsum("qka,a->qk", np.tanh((query @ W_q.T)[:, None] + key @ W_k.T), v)
+def sum_with(p, step, start=None):
+    total = p[0] if start is None else start
+    for row in p[1:]:
+        total = row * step(total)
+    return total
 
 
-def joined(query, key, W_q, W_k, v):
-    both = torch.cat([query[:, None].expand(-1, len(key), -1),
-                      key[None].expand(len(query), -1, -1)], dim=-1)  # fmt: skip
-    return torch.tanh(both @ torch.cat([W_q, W_k], dim=1).T) @ v
+def first_only(p):
+    return torch.cat([p[0, :1], torch.zeros(p.shape[1] - 1)])
 
 
-def pair_by_pair(query, key, W_q, W_k, v):
-    return [[float(v @ torch.tanh(W_q @ q + W_k @ k)) for k in key] for q in query]
+def greedily(p):
+    places = [p[0].argmax().item()]
+    for row in p[1:]:
+        places.append(places[-1] + row[places[-1] :].argmax().item())
+    return places
 
 
-def keys_again(query, key, W_q, W_k, v):
-    rows = [torch.tanh(W_q @ q + key @ W_k.T) @ v for q in query]
-    return torch.stack(rows)
-
-
-def by_einsum(query, key, W_q, W_k, v):
-    left = torch.einsum("qd,ad->qa", query, W_q)
-    return torch.einsum("qka,a->qk", torch.tanh(left[:, None] + key @ W_k.T), v)
-
-
-SPLIT = "867 multiplications are enough; pair by pair it would be 5,577"
-RIGHT[check_additive] = [
-    (split, SPLIT),
-    (by_loops,),
-    (in_numpy,),
-    (additive_scores,),
-    (by_einsum,),
-]
-PAIRWISE = "867 are enough. Project each word once"
-WRONG[check_additive] = [
-    (joined, PAIRWISE, "took 5,577 multiplications"),
-    (pair_by_pair, PAIRWISE, "took 5,577 multiplications"),
-    (keys_again, PAIRWISE),
-]
-WRONG[check_additive] += [
+RIGHT[check_forward] = [(by_table,), (in_numpy,)]
+WRONG[check_forward] = [
     (..., "Nothing to check so far"),
-    (lambda *a: None, "Nothing to check so far"),
-    (lambda *a: split(*a).T, "transpose"),
-    (lambda q, k, W, U, v: (q @ W.T @ v)[:, None] + k @ U.T @ v, "The tanh is missing"),
-    (lambda q, k, W, U, v: ((q @ W.T @ v)[:, None] + k @ U.T @ v).tanh(), "inside, before v"),
+    (lambda p: by_table(p)[0], "Return two things"),
+    (lambda p: (..., []), "Nothing to check so far"),
+    (lambda p: (sum_with(p, lambda t: t.cummax(0).values).max(), []), "the largest product"),
+    (lambda p: (p.sum(dim=1).prod(), []), "must not go back"),
+    (lambda p: (sum_with(p, lambda t: t.cumsum(0) - t).sum(), []), "may also stay"),
     (
-        lambda q, k, W, U, v: (q @ W.T).tanh().matmul(v)[:, None] + (k @ U.T).tanh() @ v,
-        "Add first, then tanh",
+        lambda p: (sum_with(p, lambda t: t + torch.cat([torch.zeros(1), t[:-1]])).sum(), []),
+        "may also jump",
     ),
-    (lambda q, k, W, U, v: ((q @ W.T)[:, None] * (k @ U.T)).tanh() @ v, "adds the two"),
-    (lambda q, k, W, U, v: (q @ W.T * v) @ (k @ U.T).T, "the additive score adds"),
-    (lambda q, k, W, U, v: ((q @ W.T)[:, None] + k @ U.T).tanh().sum(-1), "v is missing"),
-    (lambda *a: split(*a).softmax(dim=-1), "Return the scores"),
-    (lambda *a: split(*a).sigmoid(), "the numbers are not"),
-    (lambda *a: split(*a)[0], "should have shape (11, 13)"),
-    (lambda q, k, W, U, v: q @ U.T, "RuntimeError"),
+    (lambda p: (sum_with(p, lambda t: t.cumsum(0), first_only(p)).sum(), []), "any column"),
+    (lambda p: (sum_with(p, lambda t: t.cumsum(0))[-1], []), "all places where the last"),
+    (lambda p: (by_table(p)[0] + 1, []), "the sum should be"),
+    (lambda p: (by_table(p)[0], p.argmax(dim=1).tolist()), "goes back"),
+    (lambda p: (by_table(p)[0], greedily(p)), "the best column at each step"),
+    (lambda p: (by_table(p)[0], by_table(p)[1][:-1]), "one column for each row"),
+    (lambda p: (by_table(p)[0], [p.shape[1] - 1] * len(p)), "a larger product"),
+    (lambda p: (by_table(p)[0], [p.shape[1]] * len(p)), "counted from 0 to"),
+    (lambda p: (by_table(p.mul_(2))[0], []), "changed p"),
+    (lambda p: p[9], "IndexError"),
+]
+
+
+# Model 1
+
+
+def model1(pairs, n_rounds, *, by_source=True, raw=False, over_target=False, divide=True):
+    t = {(e, f): 1 / 7 for source, target in pairs for e in target for f in source}
+    if raw:
+        t = dict.fromkeys(t, 1.0)
+    for _ in range(n_rounds):
+        received, sums = dict.fromkeys(t, 0.0), {}
+        for source, target in pairs:
+            for e, f in itertools.product(target, source):
+                rivals = (
+                    [(word, f) for word in target]
+                    if over_target
+                    else [(e, word) for word in source]
+                )
+                share = t[e, f] if raw else t[e, f] / sum(t[rival] for rival in rivals)
+                received[e, f] += share
+                own = f if by_source else e
+                sums[own] = sums.get(own, 0.0) + share
+        t = received
+        if divide:
+            t = {(e, f): x / sums[f if by_source else e] for (e, f), x in received.items()}
+    return t
+
+
+def as_tensors(pairs, n_rounds):
+    return {key: torch.tensor(x, dtype=torch.float64) for key, x in model1(pairs, n_rounds).items()}
+
+
+def turned(pairs, n_rounds):
+    return {(f, e): x for (e, f), x in model1(pairs, n_rounds).items()}
+
+
+def only_small(pairs, n_rounds):
+    return model1(pairs[:200], n_rounds)
+
+
+def small_numbers(pairs, n_rounds):
+    return model1(pairs, n_rounds if len(pairs) < 10 else 3)
+
+
+RIGHT[check_model1] = [(model1,), (as_tensors,)]
+WRONG[check_model1] = [
+    (..., "Nothing to check so far"),
+    (lambda pairs, n: [], "Return a dictionary"),
+    (turned, "The keys are (English, French)"),
+    (lambda pairs, n: model1(pairs[:2], n), "meet in a sentence"),
+    (lambda pairs, n: {**model1(pairs, n), ("dog", "chat"): 0.0}, "is no pair"),
+    (lambda pairs, n: model1(pairs, n, by_source=False), "Divide by what the French word gave"),
+    (lambda pairs, n: model1(pairs, n, over_target=True), "the other way"),
+    (lambda pairs, n: model1(pairs, n, raw=True), "must sum to 1"),
+    (lambda pairs, n: model1(pairs, n, divide=False), "for each French word the entries sum"),
+    (lambda pairs, n: model1(pairs, n + 1), "that is the table after 2"),
+    (lambda pairs, n: dict.fromkeys(model1(pairs, n), 0.5), "should be"),
+    (lambda pairs, n: dict.fromkeys(model1(pairs, n), "much"), "should be one number"),
+    (only_small, "keep each pair of words that meet"),
+    (small_numbers, "some numbers differ"),
+    (lambda pairs, n: pairs[0][2], "IndexError"),
 ]

@@ -1,7 +1,7 @@
 """A label's letters: what is set in italics, what is raised or lowered, and how wide it is.
 
-A single letter is a variable and set in italics; ``_`` lowers what follows, ``^`` raises it:
-``h_{t−1}``, ``d_model``, ``W^Q``.
+A single letter is a variable and set in italics, unless a zero-width space stands behind it; ``_``
+lowers what follows, ``^`` raises it: ``h_{t−1}``, ``d_model``, ``W^Q``.
 """
 
 import html
@@ -14,7 +14,7 @@ SCRIPT = 11.6  # what is lowered or raised
 LEADING = 1.3  # from line to line, as a multiple of the letters' size
 
 _SCRIPTS = re.compile(r"([_^])(\{[^{}]*\}|[^\W_]+|\S)")
-_VARIABLE = re.compile(r"(?<![^\W_])(?<!<)(?!I\b|a [^\W\d_]{2})([^\W\d_])(?![^\W_])")
+_VARIABLE = re.compile(r"(?<![^\W_])(?<!<)(?!I\b|a [^\W\d_]{2})([^\W\d_])(?![^\W_]|\u200b)")
 _SERIF = "var(--sl-serif, Georgia, 'Times New Roman', serif)"
 
 # How wide a letter is, as a share of its size: Helvetica's and Arial's widths. The site's own sans

@@ -13,6 +13,7 @@ import {
   FRAMES,
   formula,
   Grid,
+  MOST,
   SCORES,
   Strip,
   WEIGHTED,
@@ -87,7 +88,7 @@ class Steps {
       el(
         "p",
         { class: "ds-legend" },
-        "A strip is one row of numbers: ",
+        `A strip is a row of numbers, up to the first ${MOST}: `,
         el("b", { class: "ds-blue" }, "blue"),
         " above 0, ",
         el("b", { class: "ds-orange" }, "orange"),

@@ -81,9 +81,12 @@ export function formula(text) {
   return el("span", { class: "ds-formula" }, parts);
 }
 
+export const MOST = 24; // cells of a strip: more cannot be told apart
+
 /** A row of numbers as a strip of cells: blue above 0, orange below, full colour from 1 up. */
 export class Strip {
-  constructor(n) {
+  constructor(length) {
+    const n = Math.min(length, MOST);
     this.cells = Array.from({ length: n }, (_, i) =>
       svg("rect", { x: i, y: 0, width: 1, height: 1 }),
     );
