@@ -2,7 +2,7 @@
 
     make colab                              with each Python that Colab has had and that is here
     make floors                             with the lowest versions that the package allows
-    python _ext/colab.py 05_static_vectors  only these notebooks
+    python _ext/colab.py 06_static_vectors  only these notebooks
     python _ext/colab.py --here             inside Colab's own image, with what is installed there
 
 With the floors a notebook runs outside Colab, with the lowest Python; live figures are made there.

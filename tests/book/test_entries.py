@@ -29,7 +29,7 @@ def marked(*lines: str) -> BeautifulSoup:
 
 def test_an_entry_carries_its_lectures_and_its_severity():
     soup = marked(
-        "<em>Toronto, “UvA” · A · chapter 1</em>", "Sharif, “P”, and UvA · D · chapter 16"
+        "<em>Toronto, “UvA” · A · chapter 1</em>", "Sharif, “P”, and UvA · D · chapter 18"
     )
     found = [(s["data-lecture"], s["data-severity"]) for s in soup.select("[data-severity]")]
     assert found == [("Toronto", "A"), ("Sharif|UvA", "D")]

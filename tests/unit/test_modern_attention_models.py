@@ -1,4 +1,4 @@
-"""The planted language of chapter 19, its reader, and the small GPT."""
+"""The planted language of chapter 21, its reader, and the small GPT."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Attention is a soft lookup: scores, weights, and a mix of the values (chapters 10 to 19).
+"""Attention is a soft lookup: scores, weights, and a mix of the values (chapters 11 to 21).
 
 Read in this order:
 

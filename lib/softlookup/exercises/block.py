@@ -1,4 +1,4 @@
-"""Checks of chapter 15: LayerNorm and its gradient, the switch that matters, a block, a memory."""
+"""Checks of chapter 17: LayerNorm and its gradient, the switch that matters, a block, a memory."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Checks of chapter 21: an empty text, beam search, a wider beam, the best text, heated texts."""
+"""Checks of chapter 12: an empty text, beam search, a wider beam, the best text, heated texts."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Checks of chapter 7: perplexity, two steps, bits, edges, smoothing, choice, and three more."""
+"""Checks of chapter 8: perplexity, two steps, bits, edges, smoothing, choice, and three more."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Checks of chapter 13: counter-examples, invariance, a third key, a crossover, long ways."""
+"""Checks of chapter 15: counter-examples, invariance, a third key, a crossover, long ways."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Checks of chapter 20: two maps, patching, drift, a head by its score, a summary, patches."""
+"""Checks of chapter 22: two maps, patching, drift, a head by its score, a summary, patches."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Checks of chapter 14: the printed module, the sum over heads, PyTorch's twin, ties, pruning."""
+"""Checks of chapter 16: the printed module, the sum over heads, PyTorch's twin, ties, pruning."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""The trained models behind the exercises of chapter 14: heads that start alike, and six heads."""
+"""The trained models behind the exercises of chapter 16: heads that start alike, and six heads."""
 
 from collections.abc import Callable, Iterable
 from functools import cache

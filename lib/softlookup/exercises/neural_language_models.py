@@ -1,4 +1,4 @@
-"""Checks of chapter 8: weights, errors and curves, early stopping, a new word, a state by hand."""
+"""Checks of chapter 9: weights, errors and curves, early stopping, a new word, a state by hand."""
 
 from functools import cache
 

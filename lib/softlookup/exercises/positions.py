@@ -1,4 +1,4 @@
-"""Checks of chapter 17: the slide's matrix, an unlabelled table, a period, a rotation, a ripple."""
+"""Checks of chapter 19: the slide's matrix, an unlabelled table, a period, a rotation, a ripple."""
 
 import math
 

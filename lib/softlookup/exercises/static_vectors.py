@@ -1,4 +1,4 @@
-"""Checks of chapter 5: tags, averages, what reaches what, a tagger, search by meaning."""
+"""Checks of chapter 6: tags, averages, what reaches what, a tagger, search by meaning."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Checks of chapter 18: shares of gaps, a likelihood, a count, two gradients, and a cache."""
+"""Checks of chapter 20: shares of gaps, a likelihood, a count, two gradients, and a cache."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Checks of chapter 16: counting parameters, printed sizes, what reaches what, BLEU."""
+"""Checks of chapter 18: counting parameters, printed sizes, what reaches what, BLEU."""
 
 import math
 from collections import Counter

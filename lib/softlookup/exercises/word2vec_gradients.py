@@ -1,4 +1,4 @@
-"""Checks of chapter 4: a gradient, where it is zero, and how near one table comes to that."""
+"""Checks of chapter 5: a gradient, where it is zero, and how near one table comes to that."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Language models: how likely a text is, and which word comes next (chapters 7, 8, 10 and 18).
+"""Language models: how likely a text is, and which word comes next (chapters 8, 9, 12 and 20).
 
 Read in this order:
 

@@ -1,4 +1,4 @@
-"""The layers without attention, from which deep networks are built (chapters 9 and 15).
+"""The layers without attention, from which deep networks are built (chapters 10 and 17).
 
 Read in this order:
 

@@ -1,4 +1,4 @@
-"""Whole models, put together from the layers and from attention (chapters 15 to 20).
+"""Whole models, put together from the layers and from attention (chapters 17 to 22).
 
 Read in this order:
 

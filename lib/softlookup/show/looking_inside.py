@@ -1,4 +1,4 @@
-"""Pictures of chapter 20: arrows between tokens, maps side by side, images and their patches."""
+"""Pictures of chapter 22: arrows between tokens, maps side by side, images and their patches."""
 
 from collections.abc import Sequence
 

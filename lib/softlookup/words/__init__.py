@@ -1,4 +1,4 @@
-"""Words as numbers: from rules and counts to vectors that are learned (chapters 1 to 5).
+"""Words as numbers: from rules and counts to vectors that are learned (chapters 1 to 6).
 
 Read in this order:
 

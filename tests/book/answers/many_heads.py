@@ -1,4 +1,4 @@
-"""Answers to the exercises of chapter 14: right, and wrong with the words that they get."""
+"""Answers to the exercises of chapter 16: right, and wrong with the words that they get."""
 
 from functools import cache
 from itertools import combinations

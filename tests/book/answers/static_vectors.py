@@ -1,4 +1,4 @@
-"""Answers to the exercises of chapter 5: right, and wrong with the words that they get."""
+"""Answers to the exercises of chapter 6: right, and wrong with the words that they get."""
 
 import numpy as np
 import torch
