@@ -24,7 +24,7 @@ def sms_spam(*, download: bool = False) -> list[Message] | None:
 
     Source: Almeida, Gómez Hidalgo and Yamakami, "Contributions to the study of SMS spam
         filtering", 2011.
-    Chapter: counting_words#real-messages
+    Chapter: counting_words#optional-real-messages
 
     Example:
         >>> sms_spam()[0].spam  # doctest: +SKIP

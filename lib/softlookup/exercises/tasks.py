@@ -28,16 +28,16 @@ from softlookup.words import (
 )
 
 FAMILIES = {
-    "Is this review friendly or hostile?": "classification",
-    "Translate this letter into French.": "generation",
     "What price will this flat fetch?": "regression",
-    "Which drugs and doses does this report mention?": "extraction",
+    "Is this review friendly or hostile?": "classification",
+    "Which companies does this article name?": "extraction",
+    "Translate this letter into French.": "generation",
     "Find the court rulings that bear on this case.": "retrieval",
+    "Which drugs and doses does this report mention?": "extraction",
+    "How many minutes will it take to read this?": "regression",
+    "Which questions of the forum are like this one?": "retrieval",
     "In which of twelve languages is this written?": "classification",
     "Write the next chapter of this story.": "generation",
-    "How many minutes will it take to read this?": "regression",
-    "Which companies does this article name?": "extraction",
-    "Which questions of the forum are like this one?": "retrieval",
 }
 """Ten tasks, each with the family that its output gives it."""
 

@@ -317,7 +317,7 @@ def bm25(
         ValueError: A count is negative or not finite, ``k1`` or ``b`` is out of range, the corpus
             has no word at all or another vocabulary, or there is no document.
 
-    Source: Robertson and Zaragoza 2009, section 3.4. Chapter: counting_words#bm25.
+    Source: Robertson and Zaragoza 2009, section 3.4. Chapter: counting_words#optional-bm25.
 
     Example:
         >>> bm25(torch.tensor([[1.0, 0.0], [4.0, 1.0]]), b=0.0)

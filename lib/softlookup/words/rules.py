@@ -155,7 +155,7 @@ def rule_spans(text: str) -> dict[str, list[tuple[int, int]]]:
     Raises:
         ValueError: ``text`` is not a string.
 
-    Source: lecture 000, "Heuristics". Chapter: tasks#the-filter.
+    Source: lecture 000, "Heuristics". Chapter: tasks#optional-the-filter.
 
     Example:
         >>> rule_spans("Make 90 a day with viagra")
@@ -181,7 +181,7 @@ def rule_filter(text: str) -> bool:
     Raises:
         ValueError: ``text`` is not a string.
 
-    Source: lecture 000, "Heuristics". Chapter: tasks#the-filter.
+    Source: lecture 000, "Heuristics". Chapter: tasks#optional-the-filter.
 
     Example:
         >>> rule_filter("BUY NOW cheap"), rule_filter("See you tomorrow... maybe")

@@ -43,7 +43,7 @@ class RuleLights(Interactive):
     Raises:
         ValueError: ``text`` is no string or too long, or as ``Interactive``.
 
-    Source: lecture 000, "Heuristics". Chapter: tasks#try-it-yourself.
+    Source: lecture 000, "Heuristics". Chapter: tasks#optional-try-it-yourself.
 
     Example:
         >>> RuleLights("Make 90 a day").name
