@@ -4,6 +4,7 @@ It stands in the process that hands the notebooks out, and takes the place of py
 """
 
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -45,6 +46,7 @@ class Watch:
         self.running: dict[str, float] = {}
         self.done: list[str] = []
         self.failed: dict[str, str] = {}
+        self.interrupted = False
         self._over = threading.Event()
         self._redrawing = threading.Thread(target=self._redraw, daemon=True)
 
@@ -54,8 +56,14 @@ class Watch:
         config.pluginmanager.unregister(name="terminal")
 
     def pytest_sessionstart(self) -> None:
-        """Begin to redraw the line every second."""
+        """Begin to redraw the line every second, and to mind Ctrl-C."""
         self._redrawing.start()
+        self._usual = signal.signal(signal.SIGINT, self.interrupt)
+
+    def interrupt(self, *_: object) -> None:
+        """Stop. An error that is raised while an object is deleted is lost: so it is noted too."""
+        self.interrupted = True
+        raise KeyboardInterrupt
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """A notebook begins."""
@@ -64,6 +72,8 @@ class Watch:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A notebook ran: keep it at once, or tell what failed."""
+        if self.interrupted:
+            raise KeyboardInterrupt
         name = name_of(report.nodeid)
         if report.failed:
             self._end(name)
@@ -79,6 +89,7 @@ class Watch:
 
     def pytest_sessionfinish(self) -> None:
         """Take the line away."""
+        signal.signal(signal.SIGINT, self._usual)
         self._over.set()
         self._redrawing.join()
         self.screen.draw("")

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import nbformat
@@ -131,6 +132,15 @@ def test_what_ran_before_an_interruption_is_kept(tmp_path, monkeypatch):
     assert "1 of 3 notebooks are done and kept. Interrupted." in shown
     assert book.printed("a", monkeypatch) == "ran"
     assert book.printed("b", monkeypatch) is None
+
+
+def test_an_interruption_that_got_lost_stops_the_run_at_the_next_report():
+    """As one does that comes while an object is deleted."""
+    shown = Watch([Path("a.ipynb")], print, {}, Screen(io.StringIO()))
+    with suppress(KeyboardInterrupt):
+        shown.interrupt()
+    with pytest.raises(KeyboardInterrupt):
+        shown.pytest_runtest_logreport(None)
 
 
 def test_outputs_are_kept_with_the_code_that_ran_not_with_what_was_written_meanwhile(
