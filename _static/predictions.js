@@ -67,23 +67,23 @@
     return (isLong ? short.toLocaleString("en-US") : String(short)).replace("-", "−");
   }
 
-  function sayNumber(guess, answer, { isPercent = false, isCount = true } = {}) {
+  function sayNumber(guess, answer, { isPercent = false } = {}) {
     if (isPercent) {
       const points = shown(Number(Math.abs(guess - answer).toPrecision(2)));
       return `${points} ${points === "1" ? "point" : "points"} too ${guess > answer ? "high" : "low"}`;
     }
     const [most, least] = [Math.abs(guess), Math.abs(answer)].sort((a, b) => b - a);
-    if (guess * answer < 0) return `the other sign${most > 1.01 * least ? `, and ${sayNumber(most, least, { isCount: false })}` : ""}`;
     const distance = Math.abs(guess - answer);
     if (least === 0) return `off by ${shown(distance)}`;
+    const factor = most / least;
+    const short = Number(factor.toPrecision(2));
+    const byFactor = `off by a factor of ${Math.abs(short / factor - 1) < 1e-6 ? "" : "about "}${shown(short)}`;
+    // On the other side of zero "4.4 % too large" would be true of the absolute values alone.
+    if (guess * answer < 0) return `the other sign${factor >= 1.5 ? `, and ${byFactor}` : ""}`;
     const way = Math.abs(guess) > Math.abs(answer) ? "too large" : "too small";
     const areWhole = Number.isInteger(guess) && Number.isInteger(answer);
-    if (isCount && areWhole && most <= FEW) return `${shown(distance)} ${way}`;
-    const factor = most / least;
-    if (factor >= 1.5) {
-      const short = Number(factor.toPrecision(2));
-      return `off by a factor of ${Math.abs(short / factor - 1) < 1e-6 ? "" : "about "}${shown(short)}`;
-    }
+    if (areWhole && most <= FEW) return `${shown(distance)} ${way}`;
+    if (factor >= 1.5) return byFactor;
     if (areWhole) return `${shown(distance)} ${way}`;
     return `${shown(Number(((100 * distance) / Math.abs(answer)).toPrecision(2)))} % ${way}`;
   }

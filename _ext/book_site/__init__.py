@@ -17,6 +17,7 @@ from . import (
     optional,
     predictions,
     road,
+    search,
 )
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -57,6 +58,7 @@ def setup(app: Sphinx) -> dict[str, bool | int]:
         road,
         markup,
         optional,
+        search,
         built,
     ):
         module.setup(app)

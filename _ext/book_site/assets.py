@@ -9,7 +9,12 @@ from sphinx.application import Sphinx
 
 # Scripts of extensions that the book's pages do not use. Thebe asks another host for its code and
 # fails without it; the toggle button's work is done by native <details> elements (see markup.py).
-DROPPED_SCRIPTS = ("sphinx-thebe.js", "togglebutton.js", "scripts/")
+DROPPED_SCRIPTS = (
+    "sphinx-thebe.js",
+    "togglebutton.js",
+    "scripts/",
+    "minisearch/",  # search.js loads it on first use
+)
 DROPPED_CODE = ("THEBE", "thebe", "toggleHint", "toggleOpenOnPrint", "togglebuttonSelector")
 DROPPED_STYLES = (
     "sphinx-thebe.css",
@@ -34,6 +39,8 @@ UNUSED_FILES = (
     "sphinx-thebe.js",
     "togglebutton.css",
     "togglebutton.js",
+    "searchtools.js",
+    "language_data.js",
 )
 
 

@@ -2,8 +2,9 @@
 
 `{prediction} name` asks; `softlookup.show.reveal` in a later code cell of the page answers. Here
 the two meet. The question gets a field of the answer's kind, and what the cell shows, with the text
-up to the next code cell, prediction or heading, goes under a cover. `_static/predictions.js` lifts
-it. A page without JavaScript, and one on paper, has neither fields nor covers.
+and figures up to the next code in sight, prediction or heading, goes under a cover.
+`_static/predictions.js` lifts it. A page without JavaScript, and one on paper, has neither fields
+nor covers.
 """
 
 import ast
@@ -27,6 +28,7 @@ LOGGER = logging.getLogger(__name__)
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 MARKUP = str.maketrans("“”‘’", "\"\"''", "$`*")
+FOLDED = {"tag_check", "tag_hide-input"}  # cells without code in sight
 PERCENT = re.compile(r"per ?cent", re.IGNORECASE)
 HINTS = {
     "number": "A number, such as 12, 0.5, 1/3 or 40 %.",
@@ -128,12 +130,13 @@ def without_reveal(code: str) -> str:
 def follows(cell: nodes.container) -> Iterator[nodes.Node]:
     """What stands between a code cell and the next one, prediction or heading.
 
-    A cell that only checks what was found out says so in words: it belongs to what follows.
+    A cell that only checks what was found out says so in words, and one whose code is folded shows
+    a figure of it: they belong to what follows.
     """
     ends = (nodes.section, nodes.transition, nodes.footnote, prediction)
     found = []
     for node in cell.parent.children[cell.parent.index(cell) + 1 :]:
-        is_code = is_part(node, "cell_code") and "tag_check" not in node["classes"]
+        is_code = is_part(node, "cell_code") and FOLDED.isdisjoint(node["classes"])
         if is_code or isinstance(node, ends):
             break
         found.append(node)

@@ -12,11 +12,54 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route
 
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
-AXE_OPTIONS = {
-    "runOnly": {"type": "tag", "values": WCAG},
+CONTRAST = "color-contrast"
+QUIETLY = {
     "resultTypes": ["violations"],
     "preload": False,  # axe would fetch the style sheets, which a file:// page may not do
 }
+ALL_BUT_CONTRAST = {
+    "runOnly": {"type": "tag", "values": WCAG},
+    "rules": {CONTRAST: {"enabled": False}},
+    **QUIETLY,
+}
+CONTRAST_ALONE = {"runOnly": {"type": "rule", "values": [CONTRAST]}, **QUIETLY}
+AXE = """async ([exclude, alike, options, contrast]) => {
+  const ends = (one) => one.effect.getTiming().iterations < Infinity;
+  const moving = document.getAnimations().filter(ends);  // a colour on its way is none yet
+  await Promise.allSettled(moving.map((one) => one.finished));
+
+  const grounds = new Map();
+  const ground = (one) => {  // what lies under the text of an element, in words
+    if (one === null) return "";
+    if (!grounds.has(one)) {
+      const style = getComputedStyle(one);
+      const bare = style.backgroundColor === "rgba(0, 0, 0, 0)" && style.backgroundImage === "none"
+        && style.opacity === "1" && style.filter === "none" && style.mixBlendMode === "normal"
+        && ["static", "relative"].includes(style.position);
+      const own = bare ? "" : [style.backgroundColor, style.backgroundImage, style.opacity,
+        style.filter, style.mixBlendMode, style.position].join();
+      grounds.set(one, `${own} ${ground(one.parentElement)}`.trim());
+    }
+    return grounds.get(one);
+  };
+  const seen = new Map();
+  const texts = [...document.querySelectorAll("body *")].filter((one) => {
+    const says = one.matches("input, select, textarea")
+      || [...one.childNodes].some((part) => part.nodeType === 3 && part.data.trim() !== "");
+    const {width, height} = one.getBoundingClientRect();
+    if (!says || width < 2 || height < 2 || !one.checkVisibility({visibilityProperty: true})) {
+      return false;
+    }
+    const {color, fill, fontSize, fontWeight, textShadow} = getComputedStyle(one);
+    const look = [color, fill, fontSize, fontWeight, textShadow, ground(one)].join();
+    seen.set(look, (seen.get(look) ?? 0) + 1);
+    return seen.get(look) <= alike;
+  });
+  const found = [await axe.run({exclude}, options)];
+  if (texts.length > 0) found.push(await axe.run({include: texts, exclude}, contrast));
+  return found.flatMap((one) => one.violations);
+}"""
+"""Contrast is looked at on a few texts of each look: the same colours over the same grounds."""
 ALIKE = 3  # so many words of code, and rows, of each kind and place are looked at
 LOCAL = ("file:", "data:", "blob:", "about:")
 USUAL_SIZE, USUAL_TIMEOUT = {"width": 1280, "height": 720}, 30_000  # of Playwright
@@ -183,19 +226,13 @@ def axe_faults(page: Page, leave_out: str = "") -> list[str]:
 
     The strokes inside a picture are hidden from a reader who hears the page, and are left out.
     """
-    outside = ['svg[role="img"] > *', *leave_out.split()]
-    context = {"exclude": [[selector] for selector in outside]}
+    exclude = [[selector] for selector in ('svg[role="img"] > *', *leave_out.split())]
     if not page.evaluate("() => 'run' in (window.axe ?? {})"):
         page.evaluate(Axe().axe_script)
-    run = """async ([context, options]) => {
-        const ends = (one) => one.effect.getTiming().iterations < Infinity;
-        const moving = document.getAnimations().filter(ends);  // a colour on its way is none yet
-        await Promise.allSettled(moving.map((one) => one.finished));
-        return (await axe.run(context, options)).violations;
-    }"""
+    arguments = [exclude, ALIKE, ALL_BUT_CONTRAST, CONTRAST_ALONE]
     return [
         f"axe {rule['id']}: {node['html'][:160]} {node.get('failureSummary', '')[:200]}"
-        for rule in page.evaluate(run, [context, AXE_OPTIONS])
+        for rule in page.evaluate(AXE, arguments)
         for node in rule["nodes"]
     ]
 

@@ -71,11 +71,32 @@ def test_each_check_has_right_and_wrong_answers():
     assert min(map(len, WRONG.values())) >= 3
 
 
+def is_function(answer: object) -> bool:
+    return callable(answer) and not isinstance(answer, type)
+
+
+def loud(answer: object) -> object:
+    """A function that prints, and whose own draws from the reader's generator are undone."""
+    if not is_function(answer):
+        return answer
+
+    def prints(*arguments):
+        print("Here I am.")
+        with torch.random.fork_rng(devices=[]):
+            return answer(*arguments)
+
+    return prints
+
+
 @pytest.mark.parametrize(("check", "row"), cases(RIGHT))
-def test_a_right_answer_passes(check, row):
-    verdict, words = asked(check, row)
+def test_a_right_answer_passes(check, row, capsys):
+    row = [now(part) for part in row]
+    before = torch.get_rng_state()
+    verdict, words = asked(check, tuple(map(loud, row)))
     assert verdict, verdict.message
     assert all(word in verdict.message for word in words), verdict.message
+    assert torch.equal(torch.get_rng_state(), before)
+    assert any(map(is_function, row)) == ("Here I am." in capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(("check", "row"), cases(WRONG))
@@ -98,10 +119,6 @@ def answers_of(kind: Callable[[object], bool]) -> list:
         for k, parameter in enumerate(inspect.signature(check).parameters)
         if kind(RIGHT[check][0][k])
     ]
-
-
-def is_function(answer: object) -> bool:
-    return callable(answer) and not isinstance(answer, type)
 
 
 in_each_place = pytest.mark.parametrize(("check", "place"), answers_of(lambda answer: True))
@@ -182,38 +199,6 @@ def test_a_result_of_another_kind_is_told_and_never_raised(check, place):
 def test_a_value_of_another_kind_is_told_and_never_raised(check, place):
     for absurd in [*ABSURD, lambda: 1]:
         assert not given(check, place, absurd)
-
-
-@in_each_function
-def test_a_function_that_prints_is_judged_as_one_that_does_not(check, place, capsys):
-    right = RIGHT[check][0][place]
-
-    def loud(*arguments):
-        print("Here I am.")
-        return right(*arguments)
-
-    assert given(check, place, loud)
-    assert "Here I am." in capsys.readouterr().out
-
-
-def undone(answer: object) -> object:
-    """A function that draws nothing from the reader's generator: its own draws are undone."""
-    if not callable(answer):
-        return answer
-
-    def quiet(*arguments):
-        with torch.random.fork_rng(devices=[]):
-            return answer(*arguments)
-
-    return answer if isinstance(answer, type) else quiet
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_a_check_leaves_the_readers_chance_alone(name):
-    row = [undone(now(part)) for part in RIGHT[CHECKS[name]][0]]
-    before = torch.get_rng_state()
-    assert asked(CHECKS[name], tuple(row))[0]
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 # The book's own cells

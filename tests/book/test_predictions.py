@@ -67,7 +67,8 @@ DEEP = "{#deep}\nThe score grows ninefold, as [a link](#stretch-it) says."
 PRINTED = '# Checked: that it prints\nprint("checked")'
 GUESSES = [
     "# Guesses\n\nA [link to what is covered](#deep).",
-    NUMBER, ("", STRETCH), DEEP, ("check", PRINTED), "So it is.", "## Stretch it",
+    NUMBER, ("", STRETCH), DEEP, ("check", PRINTED), ("hide-input", 'print("a curve")'),
+    "So it is.", "## Stretch it",
     CHOICE, ("", COSINE), "It *stays*.", NEXT,
     ORDER, ("", WEIGHTS), "The cat wins.",
     SHAPE, ("", PRODUCT), "Rows are tokens.", ("", 'print("not covered")'), "Nor is this.",
@@ -200,7 +201,7 @@ def test_what_follows_a_prediction_is_covered_up_to_code_prediction_or_heading(p
     assert under[0].startswith("9.0 Answer to the prediction9Not 3: Both ")
     assert "The score grows ninefold, as a link says." in under[0]
     assert "Checked: that it prints" in under[0]
-    assert under[0].endswith("checked So it is.")
+    assert under[0].endswith('print("a curve") So it is.')
     assert under[2].endswith("The cat wins.")
     assert under[3].endswith("Rows are tokens.")
     for seen in ("Nor is this.", "not covered"):
@@ -232,6 +233,8 @@ NUMBERS = {
     "10": "You said 10; it is 9: 1 too large.",
     "8,5": "You said 8.5; it is 9: 5.6 % too small.",
     "−9": "You said −9; it is 9: the other sign.",
+    "−8.6": "You said −8.6; it is 9: the other sign.",
+    "-10": "You said −10; it is 9: the other sign.",
     "-3": "You said −3; it is 9: the other sign, and off by a factor of 3.",
     "0": "You said 0; it is 9: off by 9.",
     "two": "You said 2; it is 9: 7 too small.",

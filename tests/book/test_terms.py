@@ -64,13 +64,12 @@ OTHERWISE = {
     ],
     "decoder": ["the decoder can only"],
     "document": ["document that runs", "here a document ends"],
-    "encoder": ["plausible encoder"],
     "key": ["keys that (Mina|she)", r"\*keys\*", "no key equals"],
     "lookup": [r"\*soft\* lookup", "two lookups", "the lookups must"],
     "merge": [r"\*Case folding\* merges"],
     "patch": ["Patch place"],
     "period": ["amount with its period"],
-    "perplexity": ["called its perplexity"],
+    "perplexity": [r"called its \*?perplexity"],
     "precision": ["dimension and a precision", r"\*precision\*, the lecture's"],
     "projection": [r"projection \*back from"],
     "query": ["database query"],
@@ -82,7 +81,6 @@ OTHERWISE = {
         "such a score",
         "to score",
         "head` scores",
-        r"\$p=1/M\$, scores",
         "and scores every",
         "must score",
         "reading scores",
@@ -92,7 +90,7 @@ OTHERWISE = {
     "smoothing": ["(kernel|Gaussian) smoothing", "warm-up>`, smoothing", r"smoothing 0\.1"],
     "span": ["may not span"],
     "unigram": ["unigram pieces"],
-    "value": ["singular values"],
+    "value": [r"singular\s\*?values?"],
 }
 
 

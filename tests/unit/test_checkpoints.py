@@ -347,7 +347,7 @@ def test_a_file_of_another_kind(path):
     for about in ({}, {"checkpoint": "{"}, {"checkpoint": "{}"}, {"checkpoint": "3"}):
         save_file({"weight": torch.ones(2)}, path, kind | about)
         refused(path, "the file must say what it holds; got no description")
-    with pytest.raises(ValueError, match="there must be a checkpoint; got path="):
+    with pytest.raises(ValueError, match="there must be a file of kind"):
         load_checkpoint(path.parent, Model())
 
 

@@ -83,6 +83,14 @@ def test_a_right_to_left_sentence_says_so_and_isolates_its_words(shown):
     ]
 
 
+def test_an_english_sentence_needs_no_glosses(shown):
+    show_readings(["so", "it"], torch.tensor([[0.25, 0.75]]), [1], **TEXTS)
+    page = shown[0]["text/html"]
+    assert "<small" not in page
+    assert re.findall(r'<bdi lang="en">(.*?)</bdi>', page) == ["it", "so", "it"]
+    assert shown[0]["text/plain"].splitlines()[1:] == ["so it", "it: 0.25 0.75"]
+
+
 def test_the_largest_weight_is_darkest_and_shades_are_in_proportion(shown):
     readings(weights=WEIGHTS[:1] / 3, readers=[1])
     shades = [float(x) for x in re.findall(r"opacity: ([\d.]+)", shown[0]["text/html"])]

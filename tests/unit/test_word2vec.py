@@ -23,6 +23,7 @@ from softlookup.words.word2vec import (
     skip_gram_gradient,
     skip_gram_loss,
 )
+from softlookup.words.word2vec.neighbours import pairs_within
 
 VOCAB, D_MODEL, PAIRS, NEGATIVES = 11, 5, 13, 3
 
@@ -78,6 +79,19 @@ def pairs_by_hand(text, k):
 def test_pairs_of_a_sentence_of_eight(k):
     text = [3, 1, 4, 1, 5, 9, 2, 6]
     assert context_pairs(ids(*text), k).tolist() == pairs_by_hand(text, k)
+
+
+@pytest.mark.parametrize("reach", [None, [2, 1, 2, 1, 1, 2, 2, 1]])
+def test_pairs_end_at_the_sentence_and_at_the_reach(reach):
+    text, sentence, window = [3, 0, 5, 2, 7, 1, 6, 4], [0, 0, 0, 1, 1, 2, 2, 2], 2
+    by_hand = [
+        [text[t], text[j]]
+        for t in range(8)
+        for j in range(8)
+        if 1 <= abs(j - t) <= (window if reach is None else reach[t]) and sentence[j] == sentence[t]
+    ]
+    reaches = None if reach is None else ids(*reach)
+    assert pairs_within(ids(*text), ids(*sentence), window, reaches).tolist() == by_hand
 
 
 def test_the_exercise_of_eight_words_has_26_pairs():

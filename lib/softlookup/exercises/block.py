@@ -279,7 +279,10 @@ def check_wrong_place(stack: Answer, like: Answer) -> str:
     if like.value != "post-norm":
         said = "Run your stack on the 48 layers and measure rank_residual."
         raise Wrong(f"It is not {like.value!r} that comes nearest. {said}")
-    return "One letter of a program, and the stream is cut back to size at each layer again."
+    return (
+        "In the code one name differs, u + F(u) in the place of x + F(u), and the stream is cut "
+        "back to size at each layer again."
+    )
 
 
 @exercise("give the number for one block.", "give the number for the whole model.")

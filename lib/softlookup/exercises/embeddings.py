@@ -1,4 +1,4 @@
-"""Checks of chapter 3: lookup, set cosine, a late word, three judges, tables for a pencil."""
+"""Checks of chapter 3: lookup, set cosine, chance, a late word, judges, tables for a pencil."""
 
 import math
 import random
@@ -7,7 +7,7 @@ from itertools import permutations, product
 
 import torch
 
-from softlookup.exercises.compare import advised, compare, scalar
+from softlookup.exercises.compare import advised, close, compare, numbers, scalar
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.ops import cosine_similarity
 from softlookup.words import count_matrix, one_hot
@@ -56,6 +56,41 @@ def check_set_cosine(answer: Answer) -> str:
     for one, other in [*cases, ([], ["a"]), (["a"], []), ([], [])]:
         _same_cosine(scalar(answer(one, other), "The cosine"), one, other)
     return "For the lecture's two sentences it is 5/√35 = 0.8452, and 46 other pairs are right."
+
+
+@exercise("return the table.")
+def check_chance(my_table: Answer) -> str:
+    """Check a function of (rows, columns): the table of counts in which every PMI is 0.
+
+    Args:
+        my_table: The learner's function of the sums of the rows and of the columns.
+
+    Chapter: embeddings#exercises
+    """
+    cases = ([4, 4, 16], [12, 12]), ([6], [1, 2, 3]), ([2, 5, 1, 8], [3, 3, 4, 4, 2])
+    for rows, columns in cases:
+        n = sum(rows)
+        tall, wide = torch.tensor(rows).double()[:, None], torch.tensor(columns).double()
+        expected = tall * wide / n
+        found = numbers(my_table(list(rows), list(columns)), expected, "The table")
+        case = f"For rows {rows} and columns {columns}: "
+        if close(found, tall * wide):
+            raise Wrong(case + f"divide each product by the total, {n}.")
+        if close(found, torch.full_like(expected, n / expected.numel())):
+            raise Wrong(case + "all entries are equal, and so the sums are not those given.")
+        if (found <= 0).any():
+            raise Wrong(case + "an entry is not above 0, and its PMI is no number.")
+        for sums, given, what in (found.sum(1), tall[:, 0], "row"), (found.sum(0), wide, "column"):
+            if not close(sums, given):
+                raise Wrong(case + f"a {what} of your table has another sum.")
+        if not close(found, expected):
+            ratio = found / expected
+            i, j = divmod(int((ratio - 1).abs().argmax()), len(columns))
+            raise Wrong(
+                case + f"in row {i}, column {j} the pair stands together {ratio[i, j]:.2f} times "
+                "as often as by chance."
+            )
+    return "In three tables every pair is as frequent as chance would have it."
 
 
 @exercise("return the vector of the new word.")

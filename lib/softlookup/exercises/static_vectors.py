@@ -105,8 +105,8 @@ def check_mean(mean: Answer, pair: Answer) -> str:
         ]
         found = mean(E, torch.tensor(ids))
         compare(found, E[ids].mean(dim=0), "Your mean", mistakes, aside)
-    _only_reordered(pair)
-    return "Two texts, one bag of words, one vector."
+    _one_mean(pair)
+    return "Two texts, each word with one share in both, one vector."
 
 
 @exercise(
@@ -297,7 +297,7 @@ def _conflict_hint(names: set[str], expected: set[str], found: object) -> str:
     return "Two spans clash if one's words are the other's last words, and the labels differ."
 
 
-def _only_reordered(pair: Answer) -> None:
+def _one_mean(pair: Answer) -> None:
     texts = pair.value
     if not isinstance(texts, list | tuple) or len(texts) != 2:
         raise Wrong("Give two texts, as a pair.")
@@ -305,8 +305,11 @@ def _only_reordered(pair: Answer) -> None:
     words = [text.split() if isinstance(text, str) else list(text) for text in texts]
     if words[0] == words[1]:
         raise Wrong("These are the same text. Change something that matters to a reader.")
-    if Counter(words[0]) != Counter(words[1]):
-        one, other = map(Counter, words)
+    if not all(words):
+        raise Wrong("A text without words has no mean.")
+    one, other = map(Counter, words)
+    # what counts is the share of each word: "no" and "no no" have one mean
+    if any(one[w] * other.total() != other[w] * one.total() for w in one | other):
         differ = sorted(map(str, (one - other) + (other - one)))
         raise Wrong(
             f"Their words differ ({', '.join(differ)}), so their means do too. Only reorder."

@@ -1,4 +1,4 @@
-"""Checks of vector search: recall, a stack, a map from distances, an index, a byte a number."""
+"""Checks of vector search: recall, a bad start, a stack, a map, an index, a byte a number."""
 
 import math
 from functools import lru_cache
@@ -15,6 +15,7 @@ from softlookup.words import (
     count_matrix,
     dequantize,
     fit_logistic,
+    lloyd,
     logistic_probability,
     principal_components,
     project,
@@ -24,6 +25,8 @@ from softlookup.words import (
 REQUIRED_ACCURACY = 0.9
 SEEN = 240  # of 360 pairs of a caption and a picture
 DIMENSIONS = (2, 3, 5, 16, 64, 256)
+MOST_POINTS, WORSE = 10, 50  # of the bad start: points, and how many times worse it should be
+STARTED = "my_start should return two things: the points and the two centres."
 N_ROWS, MOST = 600, 100  # of the index: rows, and how many a search may ask for on average
 
 
@@ -64,6 +67,37 @@ def check_recall(my_recall: Answer) -> str:
             case = f"For {n_queries} queries, {n} rows and k = {k} it is {expected:.4f}."
             raise Wrong(advised(found, mistakes, case))
     return "Right for three tables; with k as large as the table nothing is missed."
+
+
+@exercise("return the points and the two centres.")
+def check_start(my_start: Answer) -> str:
+    """Check points and two centres from which k-means comes to rest in a bad place.
+
+    Args:
+        my_start: The learner's function without arguments; it returns points and centres.
+
+    Chapter: vector_search#exercises
+    """
+    points, centres = my_start.several(2, STARTED)
+    points, centres = _rows(points, "The points"), _rows(centres, "The centres")
+    if not 3 <= len(points) <= MOST_POINTS:
+        raise Wrong(f"Return from 3 to {MOST_POINTS} points; you returned {len(points)}.")
+    if centres.shape != (2, points.shape[1]):
+        raise Wrong(
+            f"The centres should have shape (2, {points.shape[1]}), two places like those of the "
+            f"points; yours have {tuple(centres.shape)}."
+        )
+    nearest = torch.cdist(points, centres).argmin(dim=1)
+    if len(nearest.unique()) < 2:
+        raise Wrong("One of your centres gets no point in the first step, and has no mean.")
+    reached = lloyd(points, centres).inertia
+    best = min(_spread(points, chosen) for chosen in product((False, True), repeat=len(points)))
+    if reached < WORSE * best or reached <= best * (1 + 1e-9):
+        raise Wrong(
+            f"The sum of the squared distances comes to rest at {reached:.4g}, and the best is "
+            f"{best:.4g}. {WORSE} times the best is asked for."
+        )
+    return f"The start comes to rest at {reached:.4g}, where {best:.4g} is possible."
 
 
 @exercise("return one row for each pair.")
@@ -265,6 +299,24 @@ def _pairs() -> tuple[Tensor, Tensor, Tensor]:
     return h1, h2, lies
 
 
+def _rows(answer: object, what: str) -> Tensor:
+    try:
+        values = torch.as_tensor(answer, dtype=torch.float64).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise Wrong(f"{what} should be rows of numbers, such as [[0, 1], [2, 3]].") from None
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or values.numel() == 0 or not values.isfinite().all():
+        raise Wrong(f"{what} should be rows of finite numbers, such as [[0, 1], [2, 3]].")
+    return values
+
+
+def _spread(points: Tensor, chosen: tuple[bool, ...]) -> float:
+    """The sum of the squared distances of two groups to their means."""
+    one = torch.tensor(chosen)
+    groups = [group for group in (points[one], points[~one]) if len(group)]
+    return sum((group - group.mean(dim=0)).square().sum().item() for group in groups)
+
+
 def _matrix(answer: object, n: int) -> Tensor:
     try:
         values = torch.as_tensor(answer, dtype=torch.float64).detach()
@@ -294,8 +346,8 @@ def _same_rounding(codes: object, scales: object, table: Tensor) -> None:
             f"{scales[row]:.3g}: more than half a scale. Rounded, not cut off? And by a "
             "scale of its own row?"
         )
-    largest = table.abs().amax(1)
-    if (scales > 1.01 * largest / 127 + 1e-30).any():
+    largest = table.abs().amax(1)  # a row of zeros has no largest entry: any scale will do
+    if ((largest > 0) & (scales > 1.01 * largest / 127 + 1e-30)).any():
         raise Wrong(
             "Your scales are larger than needed: the largest entry of a row should become "
             "127 or -127."

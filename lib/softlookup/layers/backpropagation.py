@@ -36,7 +36,7 @@ def hidden_gradients(
     slopes: Float[Tensor, "n d_hidden"],
     W_hh: Float[Tensor, "d_hidden d_hidden"],
 ) -> Float[Tensor, "n d_hidden"]:
-    r"""How the whole loss answers to each state, from the last step back to the first.
+    r"""The gradient of the whole loss at each state, from the last step back to the first.
 
     $\delta_t = \partial\mathcal{L}_t/\partial h_t + W_{hh}^\top (f'(a_{t+1}) \odot \delta_{t+1})$.
     The slope is that of step $t + 1$, whose activation $h_t$ feeds, and it comes before the matrix.

@@ -3,7 +3,7 @@
 Read in this order: ``ngram_shakespeare``, an experiment with its result beside it in a JSON file;
 ``experiment``, what every experiment is asked for; ``version``, the digest that says whether a
 result still belongs to its code; ``record``, the file, how it is read, and how it is written. The
-other experiments are ``sms_filters``, ``tokens_multi30k`` and ``word2vec_captions``.
+other experiments stand in ``experiment.EXPERIMENTS``.
 """
 
 from softlookup.recorded.experiment import EXPERIMENTS

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from softlookup.data import multi30k
 from softlookup.ops import unit_vectors
+from softlookup.recorded.captions import parallel_captions
+from softlookup.recorded.word2vec_captions import SHOWN
 from softlookup.words import (
     cooccurrence_matrix,
     nearest,
@@ -25,22 +26,6 @@ from softlookup.words import (
 
 DATA = ("multi30k",)
 SEED = 0
-SHOWN = (
-    "dog",
-    "guitar",
-    "kitchen",
-    "snow",
-    "surfing",
-    "chef",
-    "two",
-    "red",
-    "bank",
-    "happy",
-    "left",
-    "light",
-)
-"""The words whose neighbours are kept: those of ``word2vec_captions``."""
-
 SIZES = (50, 100, 200, 350)
 """How many pairs of the dictionary teach the rotation."""
 
@@ -70,8 +55,8 @@ die frau und der hund schlafen""",
 
 def load() -> dict[str, list[str]] | None:
     """The captions in English and German, or None after a printed line that says why."""
-    texts = {language: multi30k("train", language) for language in ("en", "de")}
-    return None if None in texts.values() else texts
+    parts = parallel_captions(["train"], ["en", "de"])
+    return parts and parts["train"]
 
 
 def run_small() -> dict:

@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parent
 EXPERIMENTS = (
     "counted_captions",
     "ngram_shakespeare",
+    "pronoun_captions",
     "sentence_search",
     "seq2seq_multi30k",
     "sms_filters",

@@ -7,14 +7,16 @@ vectors. word2vec makes the table, and contrastive training changes its rows.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from softlookup.data import multi30k, sms_spam
+from softlookup.data import sms_spam
 from softlookup.ops import unit_vectors
+from softlookup.recorded.captions import parallel_captions
+from softlookup.training import train_model
 from softlookup.words import contrastive_loss, procrustes, recall_at_k, word_tokens
 from softlookup.words.word2vec import train_word2vec
 
@@ -53,21 +55,24 @@ a man sleeps = ein mann schläft"""
 
 def load() -> dict[str, tuple[list[Pair], list[Pair]]] | None:
     """For each search the pairs for training and for the test, or None with a printed line."""
-    messages = sms_spam()
-    captions = [multi30k(part, language) for part in ("train", "test") for language in ("de", "en")]
-    if messages is None or None in captions:
+    messages, captions = sms_spam(), parallel_captions(["train", "test"], ["de", "en"])
+    if messages is None or captions is None:
         return None
     pairs = message_pairs(list(dict.fromkeys(message.text for message in messages)))
     order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(SEED)).tolist()
     pairs = [pairs[i] for i in order]
-    texts = [[word_tokens(caption) for caption in side] for side in captions]
     return {
         "messages": (pairs[TEST_MESSAGES:], pairs[:TEST_MESSAGES]),
-        "captions": (
-            list(zip(texts[0], texts[1], strict=True)),
-            list(zip(texts[2], texts[3], strict=True)),
-        ),
+        "captions": (caption_pairs(captions["train"]), caption_pairs(captions["test"])),
     }
+
+
+def caption_pairs(captions: Mapping[str, Sequence[str]]) -> list[Pair]:
+    """The words of each German caption and those of the English one that says the same."""
+    return [
+        (word_tokens(german), word_tokens(english))
+        for german, english in zip(captions["de"], captions["en"], strict=True)
+    ]
 
 
 def message_pairs(texts: Sequence[str]) -> list[Pair]:
@@ -241,23 +246,33 @@ def train_table(
     epochs: int = 5,
 ) -> Tensor:
     """The table after contrastive training: five times through the pairs, or 200 steps if more."""
-    table = table.clone().requires_grad_()
-    optimizer = torch.optim.Adam([table], lr=learning_rate)
-    generator = torch.Generator().manual_seed(SEED)
+    model = nn.Embedding.from_pretrained(table.clone(), freeze=False)
     batch_size = min(batch_size, len(pairs))
-    n_steps = max(least_steps, epochs * len(pairs) // batch_size)
-    order: list[int] = []
-    for _ in range(n_steps):
-        if len(order) < batch_size:
-            order = torch.randperm(len(pairs), generator=generator).tolist()
-        batch, order = order[:batch_size], order[batch_size:]
-        queries = averages(table, [pairs[i][0] for i in batch])
-        documents = averages(table, [pairs[i][1] for i in batch])
-        loss = contrastive_loss(queries, documents, temperature)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return table.detach()
+
+    def loss_of_batch(model: nn.Embedding, batch: Sequence[Ids]) -> Tensor:
+        queries, documents = zip(*batch, strict=True)
+        return contrastive_loss(
+            averages(model.weight, queries), averages(model.weight, documents), temperature
+        )
+
+    train_model(
+        model,
+        loss_of_batch,
+        full_batches(pairs, batch_size, torch.Generator().manual_seed(SEED)),
+        optimizers=torch.optim.Adam(model.parameters(), lr=learning_rate),
+        n_steps=max(least_steps, epochs * len(pairs) // batch_size),
+    )
+    return model.weight.detach()
+
+
+def full_batches(
+    pairs: Sequence[Ids], batch_size: int, generator: torch.Generator
+) -> Iterator[list[Ids]]:
+    """Batches without end, in a new order each round; no batch is smaller than the others."""
+    while True:
+        order = torch.randperm(len(pairs), generator=generator).tolist()
+        for i in range(0, len(order) - batch_size + 1, batch_size):
+            yield [pairs[k] for k in order[i : i + batch_size]]
 
 
 def recalls(scores: Tensor, ks: Sequence[int]) -> list[float]:

@@ -7,13 +7,12 @@ captions that they never saw, and where does each look? Then the first one write
 greedily, with beams of several widths, and by chance.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 
-from softlookup.data import multi30k
-from softlookup.language_models import Hypothesis, beam_search, greedy, sample
+from softlookup.language_models import Hypothesis, beam_search, greedy, known_words, sample
+from softlookup.recorded.captions import parallel_captions
 from softlookup.translation import BOS, EOS, Translator, bleu_tokens, train_translator
 
 DATA = ("multi30k",)
@@ -82,13 +81,7 @@ SMALL = {
 
 def load() -> dict[str, Captions] | None:
     """The French and English captions for training and test, or None after a printed line."""
-    parts: dict[str, Captions] = {}
-    for split in "train", "test":
-        captions = {language: multi30k(split, language) for language in ("fr", "en")}
-        if None in captions.values():
-            return None
-        parts[split] = captions
-    return parts
+    return parallel_captions(["train", "test"], ["fr", "en"])
 
 
 def run_small() -> dict:
@@ -132,7 +125,7 @@ def run(
         with the attention weights; and the scores of each way to write.
     """
     train, test = (short_pairs(data[split]) for split in ("train", "test"))
-    known = [common_words([pair[side] for pair in train], common) for side in (0, 1)]
+    known = [set(known_words([pair[side] for pair in train], common)) for side in (0, 1)]
     pairs = [(known_only(own, known[0]), known_only(other, known[1])) for own, other in train]
     sources = [known_only(source, known[0]) for source, _ in test]
     references = [" ".join(target) for _, target in test]
@@ -173,12 +166,6 @@ def short_pairs(captions: Captions) -> list[tuple[list[str], list[str]]]:
     english = [bleu_tokens(text.lower()) for text in captions["en"]]
     pairs = zip(french, english, strict=True)
     return [(source, target) for source, target in pairs if len(source) <= LONGEST]
-
-
-def common_words(texts: Iterable[Sentence], least: int) -> set[str]:
-    """The tokens that occur at least so often."""
-    counts = Counter(word for text in texts for word in text)
-    return {word for word, count in counts.items() if count >= least}
 
 
 def known_only(text: Sentence, known: set[str]) -> list[str]:

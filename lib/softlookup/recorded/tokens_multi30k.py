@@ -7,8 +7,9 @@ sentence in another language, divided by what it needs in English, is the price 
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from statistics import fmean
 
-from softlookup.data import multi30k
+from softlookup.recorded.captions import parallel_captions
 from softlookup.tokenization import BytePairTokenizer
 
 DATA = ("multi30k",)
@@ -62,13 +63,7 @@ SMALL = {
 
 def load() -> dict[str, Captions] | None:
     """The training and the test captions by language, or None after a printed line."""
-    parts: dict[str, Captions] = {}
-    for split in "train", "test":
-        captions = {language: multi30k(split, language) for language in LANGUAGES}
-        if None in captions.values():
-            return None
-        parts[split] = captions
-    return parts
+    return parallel_captions(["train", "test"], LANGUAGES)
 
 
 def run_small() -> dict:
@@ -101,7 +96,7 @@ def run(data: Mapping[str, Captions], sizes: Iterable[int] = SIZES, *, shown: in
         for size in sizes:
             tokenizer = BytePairTokenizer.train(texts, size)
             tokens[name][str(size)] = {
-                language: mean(len(tokenizer.encode(text)) for text in test[language])
+                language: fmean(len(tokenizer.encode(text)) for text in test[language])
                 for language in LANGUAGES
             }
             if size == shown:
@@ -109,9 +104,9 @@ def run(data: Mapping[str, Captions], sizes: Iterable[int] = SIZES, *, shown: in
                     language: pieces(tokenizer, test[language][0]) for language in LANGUAGES
                 }
     return {
-        "characters": {language: mean(map(len, test[language])) for language in LANGUAGES},
+        "characters": {language: fmean(map(len, test[language])) for language in LANGUAGES},
         "bytes": {
-            language: mean(len(text.encode()) for text in test[language]) for language in LANGUAGES
+            language: fmean(len(text.encode()) for text in test[language]) for language in LANGUAGES
         },
         "tokens": tokens,
         "example": example,
@@ -139,9 +134,3 @@ def readable(part: bytes) -> str:
         return part.decode()
     except UnicodeDecodeError:
         return f"<{part.hex(' ').upper()}>"
-
-
-def mean(numbers: Iterable[int]) -> float:
-    """The mean of some whole numbers."""
-    found = list(numbers)
-    return sum(found) / len(found)

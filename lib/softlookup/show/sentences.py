@@ -62,10 +62,10 @@ def show_readings(
     weights: Float[Tensor, "readers n"],
     readers: Sequence[int],
     *,
-    glosses: Sequence[str],
     alt: str,
     caption: str,
     name: str,
+    glosses: Sequence[str] = (),
     lang: str = "en",
     direction: str = "ltr",
 ) -> None:
@@ -78,33 +78,35 @@ def show_readings(
         words: The sentence, in logical order: word 0 is read first, whatever the direction.
         weights: One row a reader, numbers from 0 to 1.
         readers: The place of each row's reader among the words.
-        glosses: What each word means, in English.
         alt: The finding in words.
         caption: What stands below.
         name: The figure's name in links.
+        glosses: What each word means, in English; left out where the sentence is English.
         lang: The words' language, as BCP 47 names it: "fa" is Persian.
         direction: "rtl" lays the sentence out from right to left.
 
     Raises:
         ValueError: As ``show_figure``; or sizes, places or numbers do not fit.
 
-    Source: lecture 003, "Contextualized Word Embeddings". Chapter: static_vectors#three-meanings.
+    Source: lecture 003, "Contextualized Word Embeddings".
+    Chapter: static_vectors#optional-three-meanings.
     """
     check_texts(alt, caption, name)
-    _require_readings(words, weights, readers, glosses)
+    meanings = glosses or words
+    _require_readings(words, weights, readers, meanings)
     require_choice(DIRECTIONS, direction=direction)
     darkest = max(weights.max().item(), 1e-12)
-    blocks, plain = [], [" ".join(glosses)]
+    blocks, plain = [], [" ".join(meanings)]
     for reader, row in zip(readers, weights.detach().tolist(), strict=True):
         chips = [
-            _chip(words[j], glosses[j], value, value / darkest, lang, j == reader)
+            _chip(words[j], [*glosses][j : j + 1], value, value / darkest, lang, j == reader)
             for j, value in enumerate(row)
         ]
         who = f"{_isolated(words[reader], lang)}, word {reader}, reads"
         blocks.append(
             f'<p class="ss-who">{who}</p><ol class="ss-row" dir="{direction}">{"".join(chips)}</ol>'
         )
-        plain.append(f"{glosses[reader]}: " + " ".join(f"{value:.2f}" for value in row))
+        plain.append(f"{meanings[reader]}: " + " ".join(f"{value:.2f}" for value in row))
     _show("".join(blocks), "\n".join(plain), alt, caption, name)
 
 
@@ -120,12 +122,14 @@ def _isolated(text: str, lang: str) -> str:
     return f'<bdi lang="{html.escape(lang)}">{html.escape(text)}</bdi>'
 
 
-def _chip(word: str, gloss: str, weight: float, shade: float, lang: str, own: bool) -> str:
+def _chip(
+    word: str, gloss: Sequence[str], weight: float, shade: float, lang: str, own: bool
+) -> str:
     kind = "ss-word ss-own" if own else "ss-word"
+    meaning = "".join(f'<small lang="en" dir="ltr">{html.escape(text)}</small>' for text in gloss)
     return (
         f'<li class="{kind}"><i style="opacity: {0.55 * shade:.3f}"></i>{_isolated(word, lang)}'
-        f'<small lang="en" dir="ltr">{html.escape(gloss)}</small>'
-        f'<span class="ss-number" dir="ltr">{weight:.2f}</span></li>'
+        f'{meaning}<span class="ss-number" dir="ltr">{weight:.2f}</span></li>'
     )
 
 

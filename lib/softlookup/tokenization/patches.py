@@ -25,7 +25,7 @@ def patchify(
         ValueError: The image has not three axes or no pixel, or ``size`` does not divide it.
 
     Source: Dosovitskiy et al. 2021, section 3.1; lecture 000, "Embeddings", "Modern tokenizers".
-    Chapter: vector_search#images.
+    Chapter: vector_search#optional-images.
 
     Example:
         >>> import torch
@@ -58,7 +58,7 @@ def unpatchify(
     Raises:
         ValueError: The rows are no square patches of an image of this size.
 
-    Source: Dosovitskiy et al. 2021, section 3.1. Chapter: vector_search#images.
+    Source: Dosovitskiy et al. 2021, section 3.1. Chapter: vector_search#optional-images.
 
     Example:
         >>> import torch

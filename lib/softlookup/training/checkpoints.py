@@ -7,15 +7,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import safetensors
 import torch
 import torch.distributed as dist
-from safetensors.torch import save
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from softlookup.checks import Count, checked, require
-from softlookup.files import replace_file
+from softlookup.files import load_tensors, save_tensors
 from softlookup.training.optimizer_states import (
     describe,
     require_names,
@@ -24,8 +22,7 @@ from softlookup.training.optimizer_states import (
 )
 from softlookup.training.shards import cut_like, whole_tensor
 
-FORMAT = "softlookup.training"
-VERSION = "1"
+FORM = {"kind": "softlookup.training", "version": "1"}
 
 Optimizers = Optimizer | Sequence[Optimizer]
 
@@ -72,11 +69,10 @@ def save_checkpoint(
     tensors = _tensors(model, _listed(optimizers), generators or {})
     about = {"step": step, "tied": _tied(model), "names": sorted(tensors)}
     about["optimizers"] = [describe(optimizer, model) for optimizer in _listed(optimizers)]
-    metadata = {"format": FORMAT, "version": VERSION, "checkpoint": json.dumps(about)}
     whole = {name: whole_tensor(tensor.detach()) for name, tensor in tensors.items()}
     if not (dist.is_initialized() and dist.get_rank() > 0):
-        copies = {name: tensor.cpu().clone().contiguous() for name, tensor in whole.items()}
-        replace_file(path, save(copies, metadata))
+        copies = {name: tensor.cpu().clone() for name, tensor in whole.items()}  # tied, perhaps
+        save_tensors(path, copies, {"checkpoint": json.dumps(about)}, **FORM)
     if dist.is_initialized():
         dist.barrier()  # so that each finds the file
 
@@ -119,7 +115,7 @@ def load_checkpoint(
         (7, True)
         >>> load_checkpoint("nowhere.safetensors", fresh)
         Traceback (most recent call last):
-        ValueError: there must be a checkpoint; got path='nowhere.safetensors'
+        ValueError: there must be a file of kind softlookup.training; got path='nowhere.safetensors'
     """
     found, about = _read(Path(path))
     _require_fit({f"model.{name}": t for name, t in model.state_dict().items()}, found, "model.")
@@ -174,19 +170,9 @@ def _tied(model: nn.Module) -> list[list[str]]:
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    require(path.is_file(), "there must be a checkpoint", path=str(path))
+    found, texts = load_tensors(path, **FORM)
     try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            names = file.keys()
-            found = {name: file.get_tensor(name) for name in names}
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"the file must be whole safetensors; got {error}") from error
-    kind = {name: metadata.get(name) for name in ("format", "version")}
-    is_ours = kind == {"format": FORMAT, "version": VERSION}
-    require(is_ours, f"the file must be {FORMAT}, version {VERSION}", **kind)
-    try:
-        about = json.loads(metadata.get("checkpoint", ""))
+        about = json.loads(texts.get("checkpoint", ""))
         expected, _ = about["names"], (about["step"], about["tied"], about["optimizers"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError("the file must say what it holds; got no description") from error

@@ -30,7 +30,7 @@ def pad_batch(
     Raises:
         ValueError: There is no text, or all are empty.
 
-    Source: lecture 003, "Implementation Details". Chapter: seq2seq#padding.
+    Source: lecture 003, "Implementation Details". Chapter: seq2seq#optional-padding.
 
     Example:
         >>> pad_batch([[5], [7, 8]])

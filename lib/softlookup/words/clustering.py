@@ -130,7 +130,7 @@ def class_tf_idf(
             or a class has no token.
 
     Source: Grootendorst 2022, section 3.3; lecture 000, "Why are embeddings useful?".
-    Chapter: vector_search#clusters.
+    Chapter: vector_search#optional-names-for-the-clusters.
 
     Example:
         >>> counts = torch.tensor([[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]])

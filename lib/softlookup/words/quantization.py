@@ -30,7 +30,7 @@ def quantize(
         ValueError: A row is empty, or an entry is infinite or NaN.
 
     Source: Jacob et al. 2018, section 2.1; lecture 000, "Other questions to think about".
-    Chapter: vector_search#size-and-precision.
+    Chapter: vector_search#optional-size-and-precision.
 
     Example:
         >>> quantize(torch.tensor([[254.0, -127.0, 3.0], [0.0, 0.0, 0.0]]))
@@ -59,7 +59,7 @@ def dequantize(
     Raises:
         ValueError: There is not one scale for each row, or ``codes`` are not of type int8.
 
-    Source: Jacob et al. 2018, section 2.1. Chapter: vector_search#size-and-precision.
+    Source: Jacob et al. 2018, section 2.1. Chapter: vector_search#optional-size-and-precision.
 
     Example:
         >>> dequantize(torch.tensor([[127, -64, 2]], dtype=torch.int8), torch.tensor([2.0]))

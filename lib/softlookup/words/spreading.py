@@ -27,7 +27,7 @@ def similarity_graph(x: Points, *, width: Positive) -> Float[Tensor, "n n"]:
     Raises:
         ValueError: ``width`` is not positive and finite, or a point is infinite or NaN.
 
-    Source: Zhou et al. 2004. Chapter: vector_search#labels-that-spread.
+    Source: Zhou et al. 2004. Chapter: vector_search#optional-labels-that-spread.
 
     Example:
         >>> similarity_graph(torch.tensor([[0.0, 0.0], [3.0, 4.0]]), width=5.0)
@@ -67,7 +67,7 @@ def label_spreading(
             not one row per label; no label is known; or ``alpha`` is out of range.
 
     Source: Zhou et al. 2004; lecture 000, "Why are embeddings useful?".
-    Chapter: vector_search#labels-that-spread.
+    Chapter: vector_search#optional-labels-that-spread.
 
     Example:
         >>> chain = torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])

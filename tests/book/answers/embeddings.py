@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from softlookup.exercises.embeddings import (
+    check_chance,
     check_judges,
     check_late,
     check_lookup,
@@ -248,4 +249,36 @@ WRONG[check_pencil] = {
     "twice": (lambda n: rational(n) * 2, "a table twice"),
     "a number": (len, "Your code stopped with TypeError"),
     "words": (lambda n: ["table"], "Return a list of tables"),
+}
+
+
+# a table by chance
+
+
+def dealt(rows, columns, entry=None):
+    """Another right solution, with NumPy, and places to go wrong."""
+    n = sum(rows)
+    if entry is None:
+        return np.outer(rows, columns) / n
+    return [[entry(r, c, n, len(rows) * len(columns)) for c in columns] for r in rows]
+
+
+RIGHT[check_chance] = [(dealt,), (partial(dealt, entry=lambda r, c, n, cells: c * (r / n)),)]
+
+
+def shifted(rows, columns):
+    """A table with the sums asked for, in which two rows and two columns lean to each other."""
+    table = dealt(rows, columns)
+    if min(table.shape) > 1:
+        table[:2, :2] += 0.1 * np.array([[1, -1], [-1, 1]])
+    return table
+
+
+WRONG[check_chance] = {
+    "not divided": (partial(dealt, entry=lambda r, c, n, cells: r * c), "divide each product"),
+    "all alike": (partial(dealt, entry=lambda r, c, n, cells: n / cells), "all entries are equal"),
+    "zeros": (partial(dealt, entry=lambda r, c, n, cells: 0), "its PMI is no number"),
+    "rows alone": (partial(dealt, entry=lambda r, c, n, cells: r), "has another sum"),
+    "leaning": (shifted, "times as often as by chance"),
+    "transposed": (lambda rows, columns: dealt(columns, rows), "The table should have shape"),
 }

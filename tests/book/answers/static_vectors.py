@@ -164,6 +164,7 @@ RIGHT[check_mean] = [
     (book_mean, PAIR),
     (loop_mean, [PAIR[0].split(), tuple(PAIR[1].split())]),
     (lambda E, ids: E.numpy()[ids.numpy()].mean(axis=0), PAIR),
+    (book_mean, ("yes no", "no yes yes no")),  # the same shares of words, not the same bag
 ]
 
 
@@ -191,6 +192,7 @@ WRONG[check_mean] += [
         ((PAIR[0],), "Give two texts, as a pair"),
         (PAIR[0], "Give two texts, as a pair"),
         ((PAIR[0], PAIR[0]), "the same text"),
+        (("", PAIR[0]), "without words"),
         (("the dog bites", "the cat bites"), "Their words differ (cat, dog)"),
         (("the dog bites the man", "man bites dog"), "Their words differ (the)"),
     ]

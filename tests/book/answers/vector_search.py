@@ -13,6 +13,7 @@ from softlookup.exercises.vector_search import (
     check_map,
     check_recall,
     check_stack,
+    check_start,
 )
 
 RIGHT, WRONG = {}, {}
@@ -237,6 +238,7 @@ RIGHT[check_int8] = [(rounded, bound) for bound in OTHER_BOUNDS]
 
 RIGHT[check_int8] += [
     (rounded, proved),
+    (partial(rounded, scale=lambda t: t.abs().amax(1).where(t.any(1), 127.0) / 127), proved),
     (lambda t: [part.tolist() for part in rounded(t)], proved),
 ]
 
@@ -310,3 +312,29 @@ def naive(table):
 
 
 WRONG[check_int8]["a row of zeros becomes NaN"] = (naive, proved, "NaN")
+
+
+# a bad start
+
+
+def started(points=((0, 0), (9, 0), (0, 1), (9, 1)), centres=((4, 0), (4, 1))):
+    """Another right solution: four points, and centres between the long sides."""
+    return [list(point) for point in points], torch.tensor(centres)
+
+
+RIGHT[check_start] = [(started,)]
+
+
+WRONG[check_start] = {
+    "a good start": (lambda: started(centres=((0, 0), (9, 1))), "the best is 1. 50 times"),
+    "not bad enough": (lambda: started(((0, 0), (2, 0), (0, 1), (2, 1)), ((1, 0), (1, 1))), "50 t"),
+    "an idle centre": (lambda: started(centres=((4, 0), (400, 1))), "gets no point"),
+    "three centres": (
+        lambda: started(centres=((4, 0), (4, 1), (0, 0))),
+        "should have shape (2, 2)",
+    ),
+    "two points": (lambda: started(points=((0, 0), (1, 1))), "from 3 to 10 points"),
+    "words": (lambda: ("points", "centres"), "should be rows of numbers"),
+    "infinite": (lambda: started(points=((0, 0), (math.inf, 1), (2, 2))), "finite numbers"),
+    "one thing": (lambda: 3, "two things"),
+}

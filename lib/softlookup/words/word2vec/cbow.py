@@ -107,7 +107,7 @@ def next_word_probabilities(
         ValueError: The tables do not fit each other or are not finite, or ``ids`` or ``window`` is
             out of range.
 
-    Source: lecture 000, "Sequence 2 Sequence Tasks". Chapter: word2vec#next-word.
+    Source: lecture 000, "Sequence 2 Sequence Tasks". Chapter: word2vec#optional-next-word.
 
     Example:
         >>> U, U_context = torch.tensor([[2.1972], [0.0]]), torch.tensor([[0.0], [1.0]])
@@ -146,7 +146,7 @@ def sample_next_words(
     Raises:
         ValueError: As ``next_word_probabilities`` does, or the beginning is empty.
 
-    Source: lecture 000, "Sequence 2 Sequence Tasks". Chapter: word2vec#next-word.
+    Source: lecture 000, "Sequence 2 Sequence Tasks". Chapter: word2vec#optional-next-word.
 
     Example:
         >>> U, U_context = torch.tensor([[-90.0], [90.0]]), torch.tensor([[-1.0], [1.0]])

@@ -30,7 +30,7 @@ def glove_weight(
         ValueError: A count is negative or not finite, or ``x_max`` or ``power`` is not above 0.
 
     Source: Pennington, Socher and Manning 2014, equation 9.
-    Chapter: word2vec#glove-fits-the-counts.
+    Chapter: word2vec#optional-glove-fits-the-counts.
 
     Example:
         >>> import torch
@@ -71,7 +71,7 @@ def glove_loss(
             ``glove_weight`` does.
 
     Source: Pennington, Socher and Manning 2014, equation 8.
-    Chapter: word2vec#glove-fits-the-counts.
+    Chapter: word2vec#optional-glove-fits-the-counts.
 
     Example:
         >>> import torch

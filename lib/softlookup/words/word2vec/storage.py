@@ -4,19 +4,16 @@ import json
 import os
 from pathlib import Path
 
-import safetensors
 import torch
 from jaxtyping import Float
-from safetensors.torch import save
 from torch import Tensor, nn
 
 from softlookup.checks import Size, checked, require
-from softlookup.files import replace_file
+from softlookup.files import load_tensors, save_tensors
 from softlookup.words.text import Vocabulary
 from softlookup.words.word2vec.two_tables import Word2Vec
 
-FORMAT = "softlookup.word2vec"
-VERSION = "1"
+FORM = {"kind": "softlookup.word2vec", "version": "1"}
 TABLES = ("centre", "context")
 
 
@@ -45,12 +42,9 @@ def save_word2vec(model: Word2Vec, path: str | os.PathLike) -> None:
         >>> load_word2vec(path).vocabulary.tokens
         ['a', 'b']
     """
-    path = Path(path)
-    require(path.parent.is_dir(), "the folder of the file must exist", folder=str(path.parent))
     vocabulary = {"unknown": model.vocabulary.unknown, "tokens": model.vocabulary.tokens}
-    metadata = {"format": FORMAT, "version": VERSION, "vocabulary": json.dumps(vocabulary)}
-    tables = {name: getattr(model, name).weight.detach().cpu().contiguous() for name in TABLES}
-    replace_file(path, save(tables, metadata))
+    tables = {name: getattr(model, name).weight for name in TABLES}
+    save_tensors(path, tables, {"vocabulary": json.dumps(vocabulary)}, **FORM)
 
 
 @checked
@@ -78,21 +72,10 @@ def load_word2vec(path: str | os.PathLike) -> Word2Vec:
         ['a', 'b']
         >>> load_word2vec("nowhere.safetensors")
         Traceback (most recent call last):
-        ValueError: there must be a file of word vectors; got path='nowhere.safetensors'
+        ValueError: there must be a file of kind softlookup.word2vec; got path='nowhere.safetensors'
     """
-    path = Path(path)
-    require(path.is_file(), "there must be a file of word vectors", path=str(path))
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            names = file.keys()
-            tables = {name: file.get_tensor(name) for name in names}
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"the file must be whole safetensors; got {error}") from error
-    found = {name: metadata.get(name) for name in ("format", "version")}
-    is_ours = found == {"format": FORMAT, "version": VERSION}
-    require(is_ours, f"the file must be {FORMAT}, version {VERSION}", **found)
-    vocabulary = _vocabulary(metadata.get("vocabulary", ""))
+    tables, texts = load_tensors(path, **FORM)
+    vocabulary = _vocabulary(texts.get("vocabulary", ""))
     _require_fit(vocabulary, tables)
     model = Word2Vec(vocabulary, tables["centre"].shape[1], generator=torch.Generator())
     for name in TABLES:

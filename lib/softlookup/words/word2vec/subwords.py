@@ -21,7 +21,7 @@ def character_ngrams(word: str, shortest: Size = 3, longest: Size = 6) -> list[s
         ValueError: The word is empty, or ``longest`` is below ``shortest``.
 
     Source: Bojanowski, Grave, Joulin and Mikolov 2017, section 3.2.
-    Chapter: word2vec#fasttext-reads-the-spelling.
+    Chapter: word2vec#optional-fasttext-reads-the-spelling.
 
     Example:
         >>> character_ngrams("mice", 3, 4)

@@ -39,7 +39,7 @@ class ReferentSwitch(Interactive):
     Raises:
         ValueError: A size, a place or a number does not fit, or as ``Interactive``.
 
-    Source: lecture 001, "Contextual Embeddings". Chapter: static_vectors#what-is-it.
+    Source: lecture 001, "Contextual Embeddings". Chapter: static_vectors#optional-two-steps.
 
     Example:
         >>> import torch

@@ -35,7 +35,7 @@ class SimilarityPlane(Interactive):
         ValueError: A vector has not two numbers from -4 to 4, ``names`` are not two words, or as
             ``Interactive``.
 
-    Source: lecture 000, "Similarity". Chapter: embeddings#try-it-yourself.
+    Source: lecture 000, "Similarity". Chapter: embeddings#optional-try-it-yourself.
 
     Example:
         >>> import torch

@@ -1,0 +1,291 @@
+"""What the search looks through: sections, definitions, figures, exercises, slides and functions.
+
+Each becomes an entry with its place, its title, other words for it and its text. The entries go
+into a script, `_static/search-entries.js`, which `_static/search.js` loads on first use: a page
+opened from a disk may load a script, but fetch nothing. The slides' titles lead to the section
+whose cells settle them, as in the lecture map; words that mean the same are in `synonyms.yml`.
+"""
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+from docutils import nodes
+from sphinx.addnodes import glossary, pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.environment.collectors import EnvironmentCollector
+from sphinx_exercise.nodes import is_exercise_node
+
+import lecture_map
+import reference_ledger
+import registry
+
+from .figures import numbered_table
+
+SYNONYMS = Path(__file__).parent / "synonyms.yml"
+SILENT = (  # what is no text to be searched, or is an entry of its own
+    nodes.section,
+    nodes.title,
+    nodes.figure,
+    nodes.literal_block,
+    nodes.math_block,
+    nodes.raw,
+    nodes.comment,
+    nodes.system_message,
+    nodes.image,
+    glossary,
+)
+LEFT_OUT = ("reference_ledger", "lecture_map", "references")
+"""Pages of lists that lead elsewhere: what they list is found where it stands."""
+SILENT_TEX = re.compile(
+    r"\\(?:text\w*|math\w+|operatorname|[lr]Vert|[lr]vert|left|right|[dt]?frac|[,;! ])\*?|[{}$]"
+)
+SIGNS = {
+    "cdot": "·", "odot": "⊙", "times": "×", "top": "⊤", "sum": "Σ", "prod": "Π", "infty": "∞",
+    "sim": "~", "approx": "≈", "neq": "≠", "ge": "≥", "le": "≤", "in": "∈", "to": "→", "dots": "…",
+    "ldots": "…", "lambda": "λ", "Delta": "Δ", "epsilon": "ε", "partial": "∂", "ell": "ℓ",
+}  # fmt: skip
+NUMBERED = re.compile(r"(Figure|Table|Exercise|Equation) %s")
+WORD = re.compile(r"[^\W\d_]\w*")
+WHOLE = 500
+"""So many letters of a text are kept as they stand; of the rest its words, each once."""
+FREQUENT = 1 / 25
+"""A word that stands in more of the entries leads nowhere, and is left out of the rest."""
+FUNCTION_PLACE = re.compile(r"Chapter:\s+([\w-]+)#([\w-]+)")
+
+
+class Entry(NamedTuple):
+    """One thing that can be found.
+
+    Attributes:
+        kind: "chapter", "section", "definition", "figure", "table", "exercise", "slide" or
+            "function".
+        anchor: Its place on its page; empty for the page itself.
+        title: What it is called.
+        also: Other words for it: slides' titles, a function's package.
+        text: What it says.
+    """
+
+    kind: str
+    anchor: str
+    title: str
+    also: str
+    text: str
+
+
+def formula(tex: str) -> str:
+    """A short formula in letters and signs, to be read and found: sqrt(d_k)."""
+
+    def sign(found: re.Match) -> str:
+        greek = f"GREEK SMALL LETTER {found[1].upper()}"
+        with suppress(KeyError):
+            return SIGNS.get(found[1]) or unicodedata.lookup(greek)
+        return found[1]
+
+    rooted = re.sub(r"\\sqrt\s*(?:\{([^{}]*)\}|(\w))", r"sqrt(\1\2)", tex)
+    return re.sub(r"\\([A-Za-z]+)", sign, SILENT_TEX.sub("", rooted)).replace("\\", "")
+
+
+def plain(node: nodes.Node) -> str:
+    """The words of a node in one line; formulas inside them without TeX's commands."""
+    if isinstance(node, nodes.math):
+        return formula(node.astext())
+    if isinstance(node, nodes.Text):
+        return node.astext()
+    if isinstance(node, SILENT) or is_exercise_node(node) or is_code(node) or is_citation(node):
+        return ""
+    gap = "" if isinstance(node, nodes.TextElement) else " "
+    return re.sub(r"\s+", " ", gap.join(map(plain, node.children))).strip(" " if gap else "")
+
+
+def is_code(node: nodes.Node) -> bool:
+    """Whether it is a notebook's code cell, with what it printed."""
+    return isinstance(node, nodes.container) and "cell" in node.get("classes", [])
+
+
+def is_citation(node: nodes.Node) -> bool:
+    """Whether it names a work of the references, whose key nobody types."""
+    return isinstance(node, pending_xref) and node.get("refdomain") == "cite"
+
+
+def words_of(node: nodes.Element) -> str:
+    """The text of all that a node holds."""
+    text = re.sub(r"\s+", " ", " ".join(map(plain, node.children))).strip()
+    return NUMBERED.sub(lambda found: f"the {found[1].lower()}", text)
+
+
+def entries_of(document: nodes.document) -> Iterator[Entry]:
+    """What can be found on a page."""
+    page = next(document.findall(nodes.section), None)
+    for section in document.findall(nodes.section):
+        if section["ids"] == ["exercise-content"]:
+            continue  # what sphinx-exercise puts around an exercise's text
+        slide = any(re.fullmatch(r"e\d\d", key) for key in section["ids"])
+        kind = "chapter" if section is page else "slide" if slide else "section"
+        title = plain_title(section.next_node(nodes.title))
+        yield Entry(
+            kind, "" if section is page else section["ids"][0], title, "", words_of(section)
+        )
+    for item in document.findall(nodes.definition_list_item):
+        if isinstance(item.parent.parent, glossary):
+            for term in item.findall(nodes.term):
+                said = words_of(item.next_node(nodes.definition))
+                yield Entry("definition", term["ids"][0], term.astext(), "", said)
+    for figure in document.findall(nodes.figure):
+        caption = figure.next_node(nodes.caption)
+        if figure["ids"] and caption is not None:
+            kind = "table" if isinstance(figure, numbered_table) else "figure"
+            yield Entry(kind, figure["ids"][0], "", "", plain_title(caption))
+    for exercise in document.findall(is_exercise_node):
+        title = exercise.next_node(nodes.title)
+        label = exercise.get("label") or next(iter(exercise["ids"]), "")
+        name = plain_title(title).removeprefix("Exercise").strip("() ") if title else ""
+        said = " ".join(words_of(part) for part in exercise.findall(nodes.section))
+        yield Entry("exercise", label, name, "", said)
+
+
+def plain_title(node: nodes.Element) -> str:
+    """The words of a title or a caption."""
+    return re.sub(r"\s+", " ", "".join(map(plain, node.children))).strip()
+
+
+class Entries(EnvironmentCollector):
+    """Keeps each page's entries from one build to the next."""
+
+    def clear_doc(self, app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+        """Forget a page."""
+        kept(env).pop(docname, None)
+
+    def merge_other(self, app, env: BuildEnvironment, docnames: set[str], other) -> None:
+        """Take what another process has read."""
+        kept(env).update({name: kept(other)[name] for name in docnames if name in kept(other)})
+
+    def process_doc(self, app: Sphinx, doctree: nodes.document) -> None:
+        """Read a page's entries."""
+        if app.env.docname.rpartition("/")[2] not in LEFT_OUT:
+            kept(app.env)[app.env.docname] = list(entries_of(doctree))
+
+
+def kept(env: BuildEnvironment) -> dict[str, list[Entry]]:
+    """The entries by page."""
+    if not hasattr(env, "softlookup_entries"):
+        env.softlookup_entries = {}
+    return env.softlookup_entries
+
+
+def slide_titles(env: BuildEnvironment) -> dict[tuple[str, str], str]:
+    """The titles of the slides that a section settles, by page and anchor."""
+    titles: dict[tuple[str, str], dict[str, None]] = {}
+    for row in lecture_map.concepts():
+        page = lecture_map.homes().get(row["id"])
+        if page is not None:
+            for slug, _ in lecture_map.sections(page.path)[row["id"]]:
+                place = page.docname, anchor_of(env, page.docname, slug)
+                told = titles.setdefault(place, {})
+                told[row["id"].replace("-", " ")] = None
+                told.update({slide.strip(): None for slide in row["slides"].split(";")})
+    return {place: "; ".join(told) for place, told in titles.items()}
+
+
+def anchor_of(env: BuildEnvironment, docname: str, slug: str) -> str:
+    """The id in the page of a section that Markdown calls by its title's slug."""
+    slugs = env.metadata.get(docname, {}).get("myst_slugs", {})
+    return slugs[slug][1] if slug in slugs else slug
+
+
+def functions(env: BuildEnvironment) -> Iterator[tuple[str, Entry]]:
+    """The library's public names, each with the page and the section that teach it."""
+    for name, text in reference_ledger.public_names().items():
+        place = FUNCTION_PLACE.search(text)
+        page = registry.by_name().get(place[1]) if place else None
+        if page is not None:
+            package, _, own = name.rpartition(".")
+            first = re.sub(r"\s+", " ", text.split("\n\n")[0].replace("``", ""))
+            first = re.sub(r"\$([^$]+)\$", lambda found: formula(found[1]), first)
+            anchor = anchor_of(env, page.docname, place[2])
+            spelled = re.sub(r"_|(?<=[a-z])(?=[A-Z])", " ", own)
+            yield page.docname, Entry("function", anchor, own, f"{spelled}; {package}", first)
+
+
+def number_of(env: BuildEnvironment, docname: str, entry: Entry) -> str:
+    """What a figure, a table or an exercise is called in the page: "Figure 14.3"."""
+    numbers = env.toc_fignumbers.get(docname, {})
+    for numbered in numbers.values():
+        if entry.anchor in numbered:
+            return f"{entry.kind.capitalize()} {'.'.join(map(str, numbered[entry.anchor]))}"
+    return entry.kind.capitalize()
+
+
+def shortened(rows: list[list]) -> list[list]:
+    """The rows with long texts cut: behind the first sentences stand the other words alone."""
+    count = Counter(word for *_, text in rows for word in set(WORD.findall(text.lower())))
+    frequent = {word for word, n in count.items() if n > FREQUENT * len(rows)}
+    return [[*row, shorter(text, frequent)] for *row, text in rows]
+
+
+def shorter(text: str, frequent: set[str]) -> str:
+    """The first sentences, and on a line of their own the other words, each once."""
+    if len(text) <= WHOLE:
+        return text
+    end = text.rfind(". ", 0, WHOLE) + 1 or WHOLE
+    known = frequent | set(WORD.findall(text[:end].lower()))
+    rest = [word for word in dict.fromkeys(WORD.findall(text[end:].lower())) if word not in known]
+    return f"{text[:end]}\n{' '.join(rest)}"
+
+
+def everything(env: BuildEnvironment) -> dict:
+    """What the script gets."""
+    slides = slide_titles(env)
+    pages, rows = [], []
+    by_docname = {page.docname: page for page in registry.pages()}
+    taught: dict[str, list[Entry]] = {}
+    for docname, function in functions(env):
+        taught.setdefault(docname, []).append(function)
+    for docname in [name for name in by_docname if name in env.found_docs]:
+        page = by_docname[docname]
+        pages.append([docname, env.titles[docname].astext(), page.number or 0])
+        for entry in [*kept(env).get(docname, []), *taught.get(docname, [])]:
+            title, also = entry.title, entry.also
+            if entry.kind in ("figure", "table", "exercise"):
+                number = number_of(env, docname, entry)
+                title = f"{number}. {title}" if title else number
+            if entry.kind in ("section", "slide"):
+                also = slides.get((docname, entry.anchor), "")
+            if not (entry.text or also or entry.kind == "chapter"):
+                continue  # a heading over headings
+            rows.append([entry.kind, len(pages) - 1, entry.anchor, title, also, entry.text])
+    groups = yaml.safe_load(SYNONYMS.read_text(encoding="utf-8"))
+    return {"pages": pages, "entries": shortened(rows), "synonyms": groups}
+
+
+def write(app: Sphinx, exception: Exception | None) -> None:
+    """Write the script once every page is written."""
+    if exception is None and app.builder.format == "html":
+        told = json.dumps(everything(app.env), ensure_ascii=False, separators=(",", ":"))
+        path = Path(app.outdir) / "_static" / "search-entries.js"
+        path.write_text(f"window.bookEntries = {told};\n", encoding="utf-8")
+
+
+def no_stock_search(app: Sphinx) -> None:
+    """Sphinx's own index of words is not written."""
+    app.builder.search = False
+
+
+def search_page(app: Sphinx) -> Iterator[tuple[str, dict, str]]:
+    """The page for who searches without the dialog, or comes with a link."""
+    yield "search", {}, "search.html"
+
+
+def setup(app: Sphinx) -> None:
+    """Take the place of the stock search."""
+    app.add_env_collector(Entries)
+    app.connect("builder-inited", no_stock_search)
+    app.connect("html-collect-pages", search_page)
+    app.connect("build-finished", write, priority=50)

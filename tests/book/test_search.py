@@ -1,0 +1,290 @@
+"""The search, in a real browser: what it finds, how it is shown, by keyboard, from a file."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import ROOT
+from docutils import nodes
+from playwright.sync_api import Browser, Page
+from site_checks import axe_faults, focus_faults, open_page, scroll_faults, watched
+
+import registry
+from book_site import search
+
+QUERIES = yaml.safe_load((Path(__file__).parent / "search_queries.yml").read_text(encoding="utf-8"))
+FIRST, AMONG_THREE = 0.85, 0.97
+LARGEST = 300_000  # bytes, compressed: the entries and the engine
+FIND = """async (query) => (await bookSearch.find(query)).map(({kind, title, docname, anchor}) =>
+    ({kind, title, place: docname + (anchor && "#" + anchor)}))"""
+RESULTS = "[...document.querySelectorAll('.bk-found a')].map((one) => one.innerText)"
+
+
+@pytest.fixture(scope="module")
+def entries(site: Path) -> dict:
+    """What the browser loads."""
+    text = (site / "_static" / "search-entries.js").read_text(encoding="utf-8")
+    return json.loads(text[text.index("{") : text.rindex("}") + 1])
+
+
+@pytest.fixture
+def page(browser: Browser, site: Path):
+    """The front page; nothing may go wrong on it."""
+    with watched(browser, viewport={"width": 1280, "height": 900}) as (page, faults, _):
+        open_page(page, site / "intro.html")
+        yield page
+        assert not faults
+
+
+def places(query: str, page: Page) -> list[str]:
+    """Where a query leads, the best first; a definition answers by itself and leads nowhere."""
+    found = page.evaluate(FIND, query)
+    told = [one["place"] for one in found if one["kind"] != "definition"]
+    return list(dict.fromkeys(re.sub(r"^chapters/(\d\d_)?", "", place) for place in told))
+
+
+def test_the_queries_lead_to_places_that_exist(entries):
+    there = {
+        entries["pages"][page][0] + (anchor and f"#{anchor}")
+        for _, page, anchor, *_ in entries["entries"]
+    }
+    there = {re.sub(r"^chapters/(\d\d_)?", "", place) for place in there}
+    assert len({row[0] for row in QUERIES}) == len(QUERIES) >= 60
+    assert not [place for _, *expected in QUERIES for place in expected if place not in there]
+
+
+@pytest.mark.browser
+def test_the_section_that_answers_comes_first_or_nearly(page):
+    ranks = []
+    for query, *expected in QUERIES:
+        found = places(str(query), page)
+        ranks.append(next((k for k, one in enumerate(found) if one in expected), 99))
+    missed = [(row[0], rank) for row, rank in zip(QUERIES, ranks, strict=True) if rank]
+    assert sum(rank == 0 for rank in ranks) >= FIRST * len(ranks), missed
+    assert sum(rank < 3 for rank in ranks) >= AMONG_THREE * len(ranks), missed
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("normalisation", "normalization"),
+        ("Tokenisation", "tokenization"),
+        ("attention visualisation", "attention visualizations"),
+        ("RoPE", "rotary positions"),
+        ("LAYERNORM", "layer normalization"),
+        ("the perplexity", "perplexities"),
+        ("What is beam search?", "beam search"),
+        ("Nadaraya–Watson", "nadaraya watson"),
+    ],
+)
+def test_two_spellings_lead_to_the_same_place(page, one, other):
+    assert places(one, page)[0] == places(other, page)[0]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("query", ["perpl", "perplexety", "perplxity", "peprlexity"])
+def test_a_beginning_and_one_typo_are_forgiven(page, query):
+    assert any("language_models#perplexity" in place for place in places(query, page)[:2])
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        ("perplexity", "definition"),
+        ("split_heads", "function"),
+        ("positional encodings", "chapter"),
+        ("three dots are a medicine", "slide"),
+        ("better than bpe", "exercise"),
+        ("the 144 test messages one square each", "figure"),
+    ],
+)
+def test_each_kind_is_found(page, query, kind):
+    assert kind in [one["kind"] for one in page.evaluate(FIND, query)[:5]]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("query", ["", " ", "!?", "zzzzqqq", "the", "\\", "<b>x</b>", "𝒱 ∈ ℝ"])
+def test_any_question_has_an_answer_or_none(page, query):
+    assert isinstance(page.evaluate(FIND, query), list)
+
+
+def test_the_search_weighs_little_and_nothing_before_its_use(site, browser):
+    files = ["search-entries.js", "minisearch/minisearch.js"]
+    sizes = [len(gzip.compress((site / "_static" / name).read_bytes())) for name in files]
+    assert sum(sizes) <= LARGEST, sizes
+    with watched(browser) as (page, _, loaded):
+        open_page(page, site / "intro.html")
+        assert not [path for path in loaded if path.name in ("search-entries.js", "minisearch.js")]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("key", ["/", "Control+k", "Meta+k"])
+def test_a_key_opens_the_dialog_escape_closes_it_and_the_focus_is_back(page, key):
+    link = page.locator(".bk-contents a").first
+    link.focus()
+    page.keyboard.press(key)
+    page.keyboard.type("softmax")
+    page.wait_for_selector(".bk-found")
+    assert page.evaluate("document.activeElement.id") == "bk-dialog-words"
+    page.keyboard.press("Escape")
+    assert not page.locator(".bk-dialog").is_visible()
+    assert link.evaluate("(one) => one === document.activeElement")
+
+
+@pytest.mark.browser
+def test_a_slash_that_is_typed_into_a_field_stays_there(browser, site):
+    with watched(browser) as (page, _, _loaded):
+        open_page(page, site / "chapters" / "slides_under_test.html")
+        page.evaluate(
+            "() => document.querySelector('article').append(document.createElement('input'))"
+        )
+        page.locator("article > input").focus()
+        page.keyboard.type("a/b")
+        assert page.locator("article > input").input_value() == "a/b"
+        assert page.locator(".bk-dialog").count() == 0
+
+
+@pytest.mark.browser
+def test_arrow_keys_walk_through_the_results_and_enter_opens_one(page):
+    page.keyboard.press("/")
+    page.keyboard.type("perplexity")
+    page.wait_for_selector(".bk-found >> nth=3")
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+    second = page.locator(".bk-found a").nth(1)
+    assert second.evaluate("(one) => one === document.activeElement")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.id") == "bk-dialog-words"
+    target = second.get_attribute("href").rpartition("/")[2]
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/{target}")
+    assert "erplexity" in page.locator("article").inner_text()
+
+
+@pytest.mark.browser
+def test_a_result_says_what_it_is_where_it_stands_and_marks_the_words(page):
+    page.keyboard.press("/")
+    page.keyboard.type("residual connection")
+    page.wait_for_selector(".bk-found")
+    shown = page.evaluate(RESULTS)
+    assert "Glossary" in shown[0]
+    assert any(re.search(r"Section\n17\u2002The Transformer block", text) for text in shown)
+    marks = page.locator(".bk-found mark").all_inner_texts()
+    assert {"residual", "connection"} <= {word.lower() for word in marks}
+    assert page.locator("[role=status].bk-found-count").inner_text().endswith("places")
+
+
+@pytest.mark.browser
+def test_what_is_typed_into_the_sidebar_goes_on_in_the_dialog(page):
+    page.get_by_label("Search the book").first.click()
+    page.keyboard.type("beam")
+    page.wait_for_selector(".bk-found")
+    assert page.locator("#bk-dialog-words").input_value() == "beam"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/*.html#*beam*")
+
+
+@pytest.mark.browser
+def test_nothing_found_is_said(page):
+    page.keyboard.press("/")
+    page.keyboard.type("zzzzqqq")
+    page.wait_for_function(
+        "document.querySelector('.bk-found-count').innerText.includes('zzzzqqq')"
+    )
+    assert page.locator(".bk-found").count() == 0
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_dialog_and_page_are_sound(browser, site, width, mode):
+    with watched(browser, viewport={"width": width, "height": 800}, color_scheme=mode) as (
+        page,
+        faults,
+        _,
+    ):
+        open_page(page, site / "chapters" / "notation.html")
+        if width == 390:
+            page.locator("[data-search]").click()
+        else:
+            page.keyboard.press("Control+k")
+        page.keyboard.type("attention is a soft lookup")
+        page.wait_for_selector(".bk-found")
+        assert [*scroll_faults(page), *axe_faults(page), *focus_faults(page, 4)] == []
+        box = page.locator(".bk-dialog").bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        open_page(page, site / "search.html", "?q=soft%20lookup")
+        page.wait_for_selector(".bk-found")
+        assert [*scroll_faults(page), *axe_faults(page)] == []
+        assert not faults
+
+
+@pytest.mark.browser
+def test_the_page_of_the_search_keeps_the_question_in_its_address(browser, site):
+    with watched(browser) as (page, faults, _):
+        open_page(page, site / "search.html", "?q=softmax")
+        page.wait_for_selector(".bk-found")
+        assert page.locator("#bk-search-words").input_value() == "softmax"
+        page.locator("#bk-search-words").fill("beam search")
+        page.wait_for_url("**/search.html?q=beam+search")
+        page.wait_for_function(f"{RESULTS}.some((text) => text.includes('Beam search'))")
+        assert not faults
+
+
+@pytest.mark.browser
+def test_every_address_leads_somewhere(entries, site):
+    missing, ids = [], {}
+    for _, page, anchor, title, *_ in entries["entries"]:
+        name = entries["pages"][page][0]
+        if name not in ids:
+            html = (site / f"{name}.html").read_text(encoding="utf-8")
+            ids[name] = set(re.findall(r'\bid="([^"]+)"', html)) | {""}
+        if anchor not in ids[name]:
+            missing.append(f"{name}#{anchor} ({title})")
+    assert missing == []
+
+
+def test_every_page_of_text_is_there(entries):
+    there = {entries["pages"][page][0] for _, page, *_ in entries["entries"]}
+    expected = {page.docname for page in registry.pages() if page.name not in search.LEFT_OUT}
+    assert there == expected
+
+
+def test_a_long_text_keeps_its_first_sentences_and_its_other_words():
+    text = "One two. " + "Three four. " * 60 + "A rare word, and a rare one: zebra."
+    found = search.shorter(text, {"a", "and"})
+    first, rest = found.split("\n")
+    assert text.startswith(first)
+    assert first.endswith(".")
+    assert rest == "rare word zebra"
+    assert search.shorter("Short.", set()) == "Short."
+
+
+@pytest.mark.parametrize(
+    ("tex", "read"),
+    [
+        (r"\sqrt{d_k}", "sqrt(d_k)"),
+        (r"\operatorname{softmax}(QK^\top)V", "softmax(QK^⊤)V"),
+        (r"\gamma \odot x + \epsilon", "γ ⊙ x + ε"),
+        (r"\mathcal{V} \in \unknown", "V ∈ unknown"),
+    ],
+)
+def test_formulas_are_read_without_commands(tex, read):
+    line = nodes.paragraph("", "", nodes.Text("by "), nodes.math("", tex))
+    assert search.words_of(nodes.section("", line)) == f"by {read}"
+
+
+def test_each_group_of_synonyms_has_two_different_ones_and_none_stands_twice():
+    groups = yaml.safe_load((ROOT / "_ext/book_site/synonyms.yml").read_text(encoding="utf-8"))
+    assert all(len(set(group)) == len(group) >= 2 for group in groups)
+    words = [word for group in groups for word in group]
+    assert sorted(set(words)) == sorted(words)
