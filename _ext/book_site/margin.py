@@ -149,6 +149,8 @@ def add_cards(soup: BeautifulSoup, terms: dict[str, str]) -> None:
     cards: dict[str, str] = {}
     for link in soup.find_all("a", href=True):
         term = TERM.search(link["href"])
+        if link.find_parent(class_="bk-letters"):
+            continue  # a letter stands for all of its terms
         if term and term[1] in terms:
             name, words = f"card-{term[1]}", terms[term[1]]
         elif link.get("title") and link.find_parent(class_="bibtex-citation"):

@@ -36,7 +36,9 @@ def test_what_is_folded_or_done_takes_no_time():
 
 
 def test_optional_sections_are_counted_apart():
-    page = nodes.section("", words(180), nodes.section("", words(90), optional_rest("", words(540))))
+    page = nodes.section(
+        "", words(180), nodes.section("", words(90), optional_rest("", words(540)))
+    )
     assert frame.minutes(page) == pytest.approx((1.5, 3))
 
 
@@ -114,7 +116,9 @@ def test_one_turns_the_page_at_its_top(browser, site, width):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("name", ["chapters/01_tasks", "chapters/14_attention", "chapters/glossary"])
+@pytest.mark.parametrize(
+    "name", ["chapters/01_tasks", "chapters/14_attention", "chapters/glossary"]
+)
 def test_the_contents_open_where_one_is(browser, site, name):
     inside = """() => {
       const box = document.querySelector(".bk-contents").getBoundingClientRect();
@@ -143,7 +147,7 @@ def test_what_was_read_is_remembered_and_can_be_forgotten(browser, site):
         page.evaluate(TO_THE_END)
         page.wait_for_selector(".bk-contents .bk-was-read")
         open_page(page, site / "chapters" / "02_counting_words.html")
-        page.evaluate("() => document.querySelector('#perplexity, article h2').scrollIntoView()")
+        page.evaluate(TO_THE_END)
         open_page(page, site / "intro.html")
         assert page.evaluate(READ) == ["01_tasks.html"]
         go_on = page.get_by_role("link", name="Go on: ")
@@ -169,7 +173,8 @@ def test_who_only_looked_has_not_read(browser, site):
 
 @pytest.mark.browser
 @pytest.mark.parametrize(
-    "kept", ["{", "null", '{"read": 3, "last": 4}', '{"last": {"page": "javascript:x", "title": "t"}}']
+    "kept",
+    ["{", "null", '{"read": 3, "last": 4}', '{"last": {"page": "javascript:x", "title": "t"}}'],
 )
 def test_what_others_wrote_there_harms_nothing(browser, site, kept):
     with watched(browser) as (page, faults, _):
