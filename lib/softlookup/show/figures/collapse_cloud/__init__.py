@@ -26,7 +26,7 @@ _CAPTION = (
     "the residual, which counts the differences in all directions. Labels that would overlap are "
     "omitted. Right: the residual at each depth, blue for this choice of parts and grey for the "
     "other eleven, at the same size of the writes; FFN is the feed-forward layer. Values below "
-    "10⁻⁴ are drawn at the bottom. The last switch multiplies all writes by one over the root of the "
+    "10⁻⁴ are drawn at the bottom. The last switch divides all writes by the root of the "
     "number of blocks."
 )
 
