@@ -2,7 +2,7 @@
 
 import math
 import re
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import pytest
 import torch
@@ -16,6 +16,7 @@ WORDS = ["Mina", "lost", "<b>the</b>", "keys", "today"]
 NORMS = {"none": "none", "pre": "before (pre)", "post": "after (post)"}
 DEPTH = 7
 CHOICES = list(product(NORMS, (False, True), (False, True)))  # norm, feed-forward, skip
+SMALL = DEPTH**-0.5  # shown as 0.4
 READ_DOTS = """() => [...document.querySelectorAll(".cc-token")]
     .map((node) => node.style.transform.match(/-?[\\d.]+/g).map(Number))"""
 
@@ -37,8 +38,8 @@ def random_blocks(n=DEPTH, seed=3):
 BLOCKS, X = random_blocks(), numbers(5, 5, 6)
 
 
-def streams(norm, feed_forward, skip):
-    return ablated_streams(BLOCKS, X, skip=skip, feed_forward=feed_forward, norm=norm)
+def streams(norm, feed_forward, skip, size=1.0):
+    return ablated_streams(BLOCKS, X, skip=skip, feed_forward=feed_forward, norm=norm, size=size)
 
 
 def example():
@@ -62,10 +63,11 @@ def open_figure(open_figures):
     return open_page
 
 
-def choose(page, depth, norm, feed_forward, skip):
+def choose(page, depth, norm, feed_forward, skip, *, small=False):
     page.locator('input[name="norm"]').locator("..").filter(has_text=NORMS[norm]).first.click()
     page.get_by_role("checkbox", name="feed-forward").set_checked(feed_forward)
     page.get_by_role("checkbox", name="skip").set_checked(skip)
+    page.get_by_role("checkbox", name="writes × 0.4").set_checked(small)
     page.get_by_role("slider").fill(str(depth))
 
 
@@ -88,14 +90,43 @@ def said(page):
 def test_each_choice_has_its_run(maths):
     data = [{"norm": n, "feedForward": f, "skip": s} for n, f, s in CHOICES]
     assert maths("return data.map(maths.runOf)", data) == list(range(12))
+    small = [{**choice, "small": True} for choice in data]
+    assert maths("return data.map(maths.runOf)", small) == list(range(12, 24))
+    names = maths("return data.map(maths.nameOf)", [0, 1, 2, 3, 4, 7, 11, 12, 23])
+    expected = ["attention", "skip", "FFN", "skip, FFN", "pre", "skip, FFN, pre"]
+    assert names == [*expected, "skip, FFN, post", "attention", "skip, FFN, post"]
 
 
 def test_a_logarithmic_axis_with_a_floor(maths):
-    values = [1, 1e-17, 10**-8.5, 0, 1e-30, 2]
+    values = [1, 1e-4, 0.01, 0, 1e-30, 2]
     assert maths("return data.map(maths.fallOf)", values) == pytest.approx([0, 1, 0.5, 1, 1, 0])
     box = {"left": 10, "top": 5, "width": 20, "height": 100}
-    points = maths("return maths.curveOf(...data)", [[1, 10**-8.5, 0], box])
+    points = maths("return maths.curveOf(...data)", [[1, 0.01, 0], box])
     assert [c for point in points for c in point] == pytest.approx([10, 5, 20, 55, 30, 105])
+
+
+def test_each_line_has_a_name_near_its_end_and_those_at_the_floor_share_one(maths):
+    box = {"top": 10, "height": 200}
+    ends = [0, 0.5, 1e-9, 0.49, 0, 0.01, 0, 0.48, 1e-5, 0.4, 0, 0.39]
+    names = maths("return maths.namesOf(...data)", [[[1, end] for end in ends], box])
+    called = {name["words"]: name["runs"] for name in names}
+    assert called == {
+        **{"skip": [1], "skip, FFN": [3], "skip, FFN, pre": [7], "skip, post": [9]},
+        **{"skip, FFN, post": [11], "skip, pre": [5], "without skip": [0, 2, 4, 6, 8, 10]},
+    }
+    places = [name["at"] for name in names]
+    assert all(below - above >= 13 for above, below in pairwise(places))
+    assert 10 <= min(places) <= max(places) <= 210
+    alone = next(name for name in names if name["words"] == "skip, pre")
+    assert alone["at"] == alone["end"] == pytest.approx(10 + 200 * 0.5)
+    crowd = maths("return maths.namesOf(...data)", [[[1, 2e-4 + k * 1e-6] for k in range(12)], box])
+    places = [name["at"] for name in crowd]
+    assert all(below - above >= 13 for above, below in pairwise(places))
+    assert max(places) == 210
+    mixed = maths("return maths.namesOf(...data)", [[[1, 1e-5]] * 3 + [[1, 0.5]] * 9, box])
+    assert mixed[-1]["words"] == "3 choices"
+    single = maths("return maths.namesOf(...data)", [[[1, 1e-5]] + [[1, 0.5]] * 11, box])
+    assert single[-1]["words"] == "attention"
 
 
 def test_the_reach_is_the_farthest_point(maths):
@@ -142,11 +173,11 @@ def test_where_there_is_a_choice_words_keep_off_the_ring(maths):
 def test_every_choice_at_several_depths_is_the_librarys(open_figure, norm):
     page = open_figure(reduced_motion="reduce")
     scale = None
-    for feed_forward, skip in product((False, True), (False, True)):
-        expected = streams(norm, feed_forward, skip)
+    for feed_forward, skip, small in product((False, True), (False, True), (False, True)):
+        expected = streams(norm, feed_forward, skip, SMALL if small else 1.0)
         residual, cosine = rank_residual(expected), token_cosine(expected)
         for depth in (0, 1, 3, DEPTH):
-            choose(page, depth, norm, feed_forward, skip)
+            choose(page, depth, norm, feed_forward, skip, small=small)
             found = said(page)
             assert found[0] == pytest.approx(residual[depth].item(), rel=6e-3, abs=1e-15)
             assert found[1] == pytest.approx(cosine[depth].item(), rel=6e-3, abs=6e-4)
@@ -168,11 +199,23 @@ def test_the_curve_and_its_mark(open_figure):
     mark = page.locator(".cc-mark")
     assert [float(mark.get_attribute(name)) for name in ("cx", "cy")] == [x, y]
     for value, point in zip(residual, points, strict=True):
-        share = min(1, math.log10(max(value, 1e-17)) / -17)
+        share = min(1, math.log10(max(value, 1e-4)) / -4)
         assert float(point.split(",")[1]) == pytest.approx(12 + 236 * share, abs=0.1)
     assert page.locator(".cc-other").count() == 12
     ticks = page.locator(".cc-tick").all_text_contents()
-    assert ticks == ["1", "10⁻⁴", "10⁻⁸", "10⁻¹²", "10⁻¹⁶", *"02457", "depth, in blocks"]
+    assert ticks == ["1", "0.1", "0.01", "10⁻³", "10⁻⁴", *"02457", "depth, in blocks"]
+
+
+def test_the_chosen_line_has_the_blue_name_and_all_lie_in_the_picture(open_figure):
+    page = open_figure()
+    for small in (False, True):
+        choose(page, 3, "pre", True, True, small=small)
+        assert page.locator(".cc-now").all_text_contents() == ["skip, FFN, pre"]
+        chart = page.locator(".cc-chart").bounding_box()
+        for name in page.locator(".cc-name").all():
+            box = name.bounding_box()
+            assert box["x"] + box["width"] <= chart["x"] + chart["width"]
+            assert chart["y"] <= box["y"] + 3
 
 
 def test_words_give_way_when_all_tokens_are_one(open_figure):
@@ -211,6 +254,8 @@ def test_what_is_said(open_figure):
     assert page.inner_text(".cc-live").startswith(start)
     choose(page, 2, "pre", False, False)
     assert page.inner_text(".cc-live").startswith("2 blocks: attention, pre-norm. ")
+    choose(page, 2, "none", False, True, small=True)
+    assert page.inner_text(".cc-live").startswith("2 blocks: attention, skip, writes × 0.4. ")
 
 
 def test_each_control_answers_by_itself(open_figure):

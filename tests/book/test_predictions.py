@@ -113,6 +113,7 @@ def build(folder: Path, **pages: list) -> tuple[int, str]:
     for part in ("_ext", "_static"):
         shutil.copytree(ROOT / part, folder / part, ignore=leave_out)
     (folder / "chapters").mkdir()
+    (folder / "chapters" / "concepts.yml").write_text("[]\n")  # the search asks for slides' titles
     for name, texts in pages.items():
         cells = [cell_of(text, f"cell-{k}") for k, text in enumerate(texts)]
         language = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
@@ -426,20 +427,65 @@ PLACES = """() => {
   const {top, height} = one.getBoundingClientRect();
   return [top + scrollY, height];
 })}"""
+HEIGHTS = """() => Object.fromEntries([...document.querySelectorAll(".bk-covered")].map((box) =>
+  [box.dataset.prediction, box.getBoundingClientRect().height]))"""
+GLANCE = 150  # pixels: what a covered result may take at most
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_lifting_a_cover_moves_nothing(page, width):
+def test_lifting_the_cover_of_a_short_result_moves_nothing(page, width):
     page.set_viewport_size({"width": width, "height": 900})
     before = page.evaluate(PLACES)
-    page.click("#prediction-bulk [data-show]")
-    guess(page, "stretch", "3")  # on a phone, what is said of it takes two lines
-    assert open_ones(page) == {"stretch", "bulk"}
-    assert page.evaluate(PLACES) == before
-    page.check("#bk-show-every-result")
-    assert open_ones(page) == ALL
+    page.click("#prediction-shape [data-show]")
+    page.click("#prediction-share [data-show]")
+    assert open_ones(page) == {"shape", "share"}
     assert page.evaluate(PLACES) == before
     assert not page.locator(".sl-reveal:visible").count()  # the field says the same
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_result_takes_a_glance_until_it_is_seen_and_then_all_it_needs(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    covered, before = page.evaluate(HEIGHTS), page.evaluate(PLACES)
+    page.check("#bk-show-every-result")
+    whole = page.evaluate(HEIGHTS)
+    page.uncheck("#bk-show-every-result")
+    assert covered == {name: min(GLANCE, height) for name, height in whole.items()}
+    assert whole["bulk"] > 2 * GLANCE > 2 * whole["shape"]
+    page.locator("#prediction-bulk").scroll_into_view_if_needed()
+    field_at = "() => document.querySelector('#prediction-bulk').getBoundingClientRect().top"
+    seen_at = page.evaluate(field_at)
+    page.click("#prediction-bulk [data-show]")
+    assert page.evaluate(field_at) == seen_at  # the reader's place stays
+    assert page.evaluate(HEIGHTS) == {**covered, "bulk": whole["bulk"]}
+    after = page.evaluate(PLACES)
+    k = next(k for k, place in enumerate(after) if place != before[k])
+    assert [before[k][1], after[k][1]] == [GLANCE, whole["bulk"]]
+    grown = whole["bulk"] - GLANCE  # by this the rest moves, and no further
+    assert after[k + 1 :] == [[top + grown, height] for top, height in before[k + 1 :]]
+    page.click("#bk-forget")
+    assert page.evaluate(HEIGHTS) == covered
+
+
+@pytest.mark.parametrize("control", ["#bk-forget", "#bk-show-every-result"])
+def test_who_opens_or_closes_all_keeps_the_place(page, control):
+    page.click("#prediction-bulk [data-show]")
+    at = f"() => document.querySelector('{control}').getBoundingClientRect().top"
+    page.locator(control).scroll_into_view_if_needed()
+    seen_at = page.evaluate(at)
+    page.click(control)
+    page.wait_for_timeout(100)
+    assert page.evaluate(at) == pytest.approx(seen_at, abs=1)
+
+
+def test_on_paper_a_long_result_has_all_its_height(page):
+    cut_off = """() => [...document.querySelectorAll(".bk-under")].filter((under) =>
+        under.getBoundingClientRect().bottom > under.parentNode.getBoundingClientRect().bottom + 1)
+        .map((under) => under.parentNode.dataset.prediction)"""
+    assert "bulk" in page.evaluate(cut_off)
+    page.emulate_media(media="print")
+    assert page.evaluate(cut_off) == []
+    page.emulate_media(media="screen")
 
 
 def test_guesses_are_remembered_and_forgotten_page_by_page(page, guesses):
@@ -645,9 +691,10 @@ def test_a_page_without_predictions_has_neither_switch_nor_cover(guesses):
 
 
 def test_the_search_finds_question_and_answer(guesses):
-    index = (guesses.parents[1] / "searchindex.js").read_text(encoding="utf-8")
+    path = guesses.parents[1] / "_static" / "search-entries.js"
+    entries = path.read_text(encoding="utf-8")
     for word in ("threefold", "ninefold"):
-        assert f'"{word}"' in index
+        assert word in entries
 
 
 # Pairing, when the book is built ------------------------------------------------------------------

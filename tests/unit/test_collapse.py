@@ -86,7 +86,8 @@ def test_with_all_its_parts_it_is_the_stack(generator, norm_first, norm):
 @pytest.mark.parametrize("feed_forward", [True, False])
 @pytest.mark.parametrize("norm", ["pre", "post", "none"])
 @pytest.mark.parametrize("norm_first", [True, False])
-def test_each_part_taken_out_by_hand(generator, skip, feed_forward, norm, norm_first):
+@pytest.mark.parametrize("size", [1.0, 0.3])
+def test_each_part_taken_out_by_hand(generator, skip, feed_forward, norm, norm_first, size):
     blocks, x = random_blocks(2, norm_first=norm_first), normal(generator, 7, 6)
     mask = causal_mask(7)
     expected = [x]
@@ -95,11 +96,11 @@ def test_each_part_taken_out_by_hand(generator, skip, feed_forward, norm, norm_f
             if layer is block.feed_forward.layer and not feed_forward:
                 continue
             options = {} if layer is block.feed_forward.layer else {"mask": mask}
-            write = layer(layer_norm(x) if norm == "pre" else x, **options)
+            write = size * layer(layer_norm(x) if norm == "pre" else x, **options)
             x = x + write if skip else write
             x = layer_norm(x) if norm == "post" else x
         expected.append(x)
-    options = {"skip": skip, "feed_forward": feed_forward, "norm": norm}
+    options = {"skip": skip, "feed_forward": feed_forward, "norm": norm, "size": size}
     assert_close(ablated_streams(blocks, expected[0], mask, **options), torch.stack(expected))
 
 

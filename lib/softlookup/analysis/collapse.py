@@ -82,6 +82,7 @@ def ablated_streams(
     skip: bool = True,
     feed_forward: bool = True,
     norm: Literal["pre", "post", "none"] | None = None,
+    size: Positive = 1.0,
 ) -> Float[Tensor, "depths *batch n d_model"]:
     """The tokens at every depth of a stack, with parts of all its blocks taken out.
 
@@ -92,13 +93,15 @@ def ablated_streams(
         skip: Whether a layer's output is added to its input; otherwise it replaces it.
         feed_forward: Whether the feed-forward layers are there, with their skips and norms.
         norm: "pre", "post" or "none", wherever the blocks have it; left out, as they have it.
+        size: By what each layer's output is multiplied before it is added, or replaces its input.
 
     Returns:
         First ``x``, then what leaves each block. With nothing taken out or moved, these are the
         blocks' own outputs.
 
     Raises:
-        ValueError: ``norm`` is unknown, or as in ``EncoderBlock``.
+        ValueError: ``norm`` is unknown, ``size`` is not positive and finite, or as in
+            ``EncoderBlock``.
 
     Source: Dong et al. 2021, section 4; lecture 004, "Necessity of Feed Forward Nets".
     Chapter: block#do-tokens-collapse.
@@ -112,9 +115,9 @@ def ablated_streams(
     fits = all(_takes(block, x) for block in blocks)
     require(fits, "x must have the width and the dtype of the blocks", x=x, dtype=x.dtype)
     for block in blocks:
-        x = _pass(block.self_attention, x, skip, norm, mask=mask)
+        x = _pass(block.self_attention, x, skip, norm, size, mask=mask)
         if feed_forward:
-            x = _pass(block.feed_forward, x, skip, norm)
+            x = _pass(block.feed_forward, x, skip, norm, size)
         streams.append(x)
     return torch.stack(streams)
 
@@ -175,10 +178,12 @@ def _takes(block: EncoderBlock, x: Tensor) -> bool:
     return x.shape[-1] == block.d_model and x.dtype == next(block.parameters()).dtype
 
 
-def _pass(layer: Sublayer, x: Tensor, skip: bool, norm: str | None, **options: object) -> Tensor:
-    """``Sublayer.forward`` with two switches."""
+def _pass(
+    layer: Sublayer, x: Tensor, skip: bool, norm: str | None, size: float, **options: object
+) -> Tensor:
+    """``Sublayer.forward`` with two switches, and another size of what it adds."""
     norm = norm or ("pre" if layer.norm_first else "post")
     read = layer.norm(x) if norm == "pre" else x
-    write = layer.dropout(layer.layer(read, **options))
+    write = size * layer.dropout(layer.layer(read, **options))
     out = x + write if skip else write
     return layer.norm(out) if norm == "post" else out

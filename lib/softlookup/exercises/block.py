@@ -265,14 +265,23 @@ def check_wrong_place(stack: Answer, like: Answer) -> str:
     once = layer_norm(x)
     for layer in layers:
         once = once + layer(once)
+    sample = x
+    for layer in layers:
+        u = (sample - sample.mean(-1, keepdim=True)) / sample.std(-1, keepdim=True)
+        sample = u + layer(u)
     mistakes = [
         (pre, "that is pre-norm as it should be. Here the sum takes the normalised copy, too."),
         (post, "that is post-norm. Here the norm comes before the layer, but on both ways."),
         (once, "each layer has a norm of its own."),
         (layer_norm(right), "there is no norm after the last layer."),
+        (
+            sample,
+            "the variance is the mean of the squares: std divides by n − 1 unless told not to.",
+        ),
     ]
-    aside = "Not yet. For each layer: u is the normalised x, and x becomes u + layer(u)."
-    compare(stack(x, layers), right, "The result", mistakes, aside)
+    aside = "For each layer, u is the normalised x, and x becomes u + layer(u)."
+    # A norm of one's own, with another epsilon or none, is as good: it differs by some 1e-5.
+    compare(stack(x, layers), right, "The result", mistakes, aside, tolerance=1e-3)
     choices = "no norm", "pre-norm", "post-norm"
     if like.value not in choices:
         raise Wrong(f"The second answer is one of {', '.join(map(repr, choices))}.")
@@ -372,7 +381,7 @@ def check_norm_gradient(answer: Answer) -> str:
         leaf = rows.clone().requires_grad_()
         (right,) = torch.autograd.grad(F.layer_norm(leaf, (5,), eps=eps), leaf, upstream)
         mistakes = _gradient_mistakes(rows, upstream, eps)
-        aside = "Not yet: the mean and the variance depend on x, too. Follow each of the paths."
+        aside = "The mean and the variance depend on x, too. Follow each of the paths."
         case = f"With eps = {eps:g}: "
         compare(answer(rows, upstream, eps), right, "The gradient", mistakes, aside, case=case)
     return "Equal to PyTorch's: what is left has no part along the ones, and hardly any along x."

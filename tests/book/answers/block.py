@@ -349,7 +349,27 @@ def one_norm(x, layers):
     return x
 
 
-RIGHT[check_wrong_place] = [(wrong_place, "post-norm")]
+def wrong_place_with(norm):
+    def stack(x, layers):
+        for layer in layers:
+            u = norm(x)
+            x = u + layer(u)
+        return x
+
+    return stack
+
+
+def unit(x, *, correction=0):
+    """A norm by hand, without a guard under the root."""
+    return (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=correction, keepdim=True)
+
+
+RIGHT[check_wrong_place] = [
+    (wrong_place, "post-norm"),
+    (wrong_place_with(unit), "post-norm"),
+    (wrong_place_with(lambda x: F.layer_norm(x, x.shape[-1:], eps=1e-3)), "post-norm"),
+    (lambda x, layers: wrong_place(x.float(), layers), "post-norm"),
+]
 
 
 WRONG[check_wrong_place] = [
@@ -360,6 +380,7 @@ WRONG[check_wrong_place] = [
     (one_norm, "post-norm", "each layer has a norm of its own"),
     (lambda x, f: layer_norm(wrong_place(x, f)), "post-norm", "no norm after the last layer"),
     (lambda x, f: x, "post-norm", "x becomes u + layer(u)"),
+    (wrong_place_with(lambda x: unit(x, correction=1)), "post-norm", "divides by n − 1"),
     (wrong_place, "pre-norm", "It is not 'pre-norm' that comes nearest"),
     (wrong_place, "no norm", "It is not 'no norm' that comes nearest"),
     (wrong_place, "both", "The second answer is one of"),

@@ -17,14 +17,17 @@ _MOST_BLOCKS, _MOST_TOKENS = 24, 24
 _ALT = (
     "A cloud of words and a curve of how far apart they are at each depth. With attention alone "
     "the cloud is one point after four blocks; with skips it shrinks slowly; with skips, "
-    "feed-forward layers and norms before them it is still a cloud at the deepest block."
+    "feed-forward layers and norms before them it is still a cloud at the deepest block, and so "
+    "it is with skips and small writes, wherever the norm stands."
 )
 _CAPTION = (
     "Left: the tokens after each block, in the two directions in which they differ most. The "
     "centre is their mean, and distances are measured in lengths of a token. The ring’s radius is "
     "the residual, which counts the differences in all directions. Labels that would overlap are "
     "omitted. Right: the residual at each depth, blue for this choice of parts and grey for the "
-    "other eleven. Values below 10⁻¹⁷, including 0, are drawn at the bottom."
+    "other eleven, at the same size of the writes; FFN is the feed-forward layer. Values below "
+    "10⁻⁴ are drawn at the bottom. The last switch divides all writes by the root of the "
+    "number of blocks."
 )
 
 
@@ -32,7 +35,8 @@ class CollapseCloud(Interactive):
     r"""Tokens at every depth of a stack of blocks, for each choice of skip, feed-forward and norm.
 
     A token stands at its deviation from the mean token, in the plane of the two largest singular
-    values of all deviations; the plane is turned so as to fit the depth before.
+    values of all deviations; the plane is turned so as to fit the depth before. A last switch
+    multiplies what each layer adds by one over the root of the number of blocks.
 
     Args:
         blocks: The stack, from the bottom up: 1 to 24 blocks, in evaluation or without dropout.
@@ -68,27 +72,40 @@ class CollapseCloud(Interactive):
         require(fits, f"blocks must be 1 to {_MOST_BLOCKS} blocks", blocks=len(blocks))
         _require_tokens(x, words)
         with torch.no_grad():
+            small = len(blocks) ** -0.5
             runs = [
-                _run(blocks, x, skip, feed_forward, norm)
-                for norm, feed_forward, skip in product(_NORMS, (False, True), (False, True))
+                _run(blocks, x, skip, feed_forward, norm, size)
+                for size, norm, feed_forward, skip in product(
+                    (1.0, small), _NORMS, (False, True), (False, True)
+                )
             ]
         super().__init__(
             name=name,
-            data={"words": list(words), "runs": runs},
+            data={"words": list(words), "runs": runs, "small": f"{small:.1g}"},
             alt=alt,
             caption=caption,
         )
 
 
 def _run(
-    blocks: Sequence[EncoderBlock], x: Tensor, skip: bool, feed_forward: bool, norm: str
+    blocks: Sequence[EncoderBlock],
+    x: Tensor,
+    skip: bool,
+    feed_forward: bool,
+    norm: str,
+    size: float,
 ) -> dict:
-    """One choice of parts: where the tokens stand at each depth, and how far apart they are."""
-    streams = ablated_streams(blocks, x, skip=skip, feed_forward=feed_forward, norm=norm).double()
+    """One choice of parts: where the tokens stand at each depth, and how far apart they are.
+
+    Places are in thousandths of a token's length: short to write down.
+    """
+    streams = ablated_streams(
+        blocks, x, skip=skip, feed_forward=feed_forward, norm=norm, size=size
+    ).double()
     rule = "the tokens must stay finite at every depth"
     require(bool(streams.isfinite().all()), rule, skip=skip, feed_forward=feed_forward, norm=norm)
     return {
-        "points": [[[round(c, 3) + 0.0 for c in p] for p in rows] for rows in _places(streams)],
+        "points": [[[round(1000 * c) for c in p] for p in rows] for rows in _places(streams)],
         "residual": [float(f"{r:.4g}") for r in rank_residual(streams).tolist()],
         "cosine": [round(c, 4) + 0.0 for c in token_cosine(streams).tolist()],
     }

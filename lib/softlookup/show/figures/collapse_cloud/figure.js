@@ -1,13 +1,14 @@
-// The collapse cloud: a depth, three switches, the tokens there, and how far apart they are.
+// The collapse cloud: a depth, four switches, the tokens there, and how far apart they are.
 
 import { check, choices, controls, form, liveRegion, slider } from "../../kit/controls.js";
 import { el, line, svg, text } from "../../kit/elements.js";
 import { counted, format } from "../../kit/numbers.js";
 import {
-  FLOOR,
+  NOTHING,
   curveOf,
   fallOf,
   isFar,
+  namesOf,
   placeWords,
   reachOf,
   runOf,
@@ -15,14 +16,14 @@ import {
 } from "./maths.js";
 
 const SIZE = 320;
-const CHART = { left: 44, top: 12, width: 268, height: 236 };
+const CHART = { left: 38, top: 12, width: 186, height: 236 };
 const DEEP = CHART.top + CHART.height;
 const TICKS = [
   [1, "1"],
+  [0.1, "0.1"],
+  [0.01, "0.01"],
+  [1e-3, "10⁻³"],
   [1e-4, "10⁻⁴"],
-  [1e-8, "10⁻⁸"],
-  [1e-12, "10⁻¹²"],
-  [1e-16, "10⁻¹⁶"],
 ];
 const NORM_NAMES = [
   ["none", "none"],
@@ -31,10 +32,12 @@ const NORM_NAMES = [
 ];
 
 class Cloud {
-  constructor(root, { words, runs }) {
+  constructor(root, { words, runs, small }) {
     Object.assign(this, { words, runs, depth: 0, skip: false, feedForward: false, norm: "none" });
+    Object.assign(this, { small: false, factor: `writes × ${small}` });
     this.last = runs[0].points.length - 1;
-    this.unit = (0.48 * SIZE) / Math.max(1, reachOf(runs));
+    this.unit = (0.48 * SIZE) / Math.max(1000, reachOf(runs)); // points are in thousandths
+    this.length = 1000 * this.unit;
     this.live = liveRegion("cc-live");
     this.ring = svg("circle", { class: "cc-ring", r: 0 });
     this.all = svg("text", { class: "cc-all", y: 26 }, `all ${words.length} words`);
@@ -100,6 +103,12 @@ class Cloud {
         part("feedForward", "feed-forward"),
       ),
       choices("Norm", "norm", NORM_NAMES, "none", (norm) => this.set({ norm })),
+      el(
+        "fieldset",
+        { class: "sl-choices cc-parts" },
+        el("legend", { class: "sl-label" }, "Size"),
+        part("small", this.factor),
+      ),
     );
   }
 
@@ -125,7 +134,9 @@ class Cloud {
           .join(" "),
       });
     this.line = curve;
+    this.others = svg("g");
     this.curve = svg("g");
+    this.names = svg("g");
     this.mark = svg("circle", { class: "cc-mark", r: 5.5 });
     const steps = [...new Set([0, 0.25, 0.5, 0.75, 1].map((s) => Math.round(s * this.last)))];
     return svg(
@@ -141,21 +152,37 @@ class Cloud {
         text([left + (width * depth) / this.last, DEEP + 17], String(depth), "cc-tick", "middle"),
       ),
       text([left + width / 2, DEEP + 34], "depth, in blocks", "cc-tick", "middle"),
-      this.runs.map(({ residual }) => curve(residual, "cc-other")),
+      this.others,
+      this.names,
       this.curve,
       this.mark,
     );
   }
 
+  /** The lines of all twelve choices at this size of the writes, each with its name. */
+  drawOthers(chosen) {
+    const first = this.small ? 12 : 0;
+    const residuals = this.runs.slice(first, first + 12).map(({ residual }) => residual);
+    const right = CHART.left + CHART.width;
+    this.others.replaceChildren(...residuals.map((values) => this.line(values, "cc-other")));
+    this.names.replaceChildren(
+      ...namesOf(residuals, CHART).flatMap(({ words, end, at, runs }) => [
+        svg("path", { class: "cc-lead", d: `M ${right} ${end.toFixed(1)} l 3 0 L ${right + 9} ${at.toFixed(1)}` }),
+        text([right + 12, at + 3.5], words, runs.includes(chosen - first) ? "cc-name cc-now" : "cc-name"),
+      ]),
+    );
+  }
+
   update() {
-    const run = this.runs[runOf(this)];
+    const chosen = runOf(this);
+    const run = this.runs[chosen];
     const [residual, cosine] = [run.residual[this.depth], run.cosine[this.depth]];
     this.slider.show(String(this.depth), this.depth, `${this.depth} of ${this.last} blocks`);
     const dots = run.points[this.depth].map(([x, y]) => [x * this.unit, -y * this.unit]);
     const corners = placeWords(
       dots,
       this.words.map((word) => 6 * [...word].length),
-      residual * this.unit,
+      residual * this.length,
     );
     this.tokens.forEach((token, i) => {
       token.style.transform = `translate(${dots[i].map((c) => `${c.toFixed(2)}px`).join(", ")})`;
@@ -169,7 +196,8 @@ class Cloud {
     });
     const together = stateOf(residual).endsWith("one");
     this.cloud.classList.toggle("cc-together", together);
-    this.ring.setAttribute("r", (residual * this.unit).toFixed(2));
+    this.ring.setAttribute("r", (residual * this.length).toFixed(2));
+    this.drawOthers(chosen);
     this.curve.replaceChildren(this.line(run.residual, "cc-curve"));
     const [x, y] = curveOf(run.residual, CHART)[this.depth];
     this.mark.setAttribute("cx", x.toFixed(2));
@@ -185,9 +213,10 @@ class Cloud {
       ...(this.skip ? ["skip"] : []),
       ...(this.feedForward ? ["feed-forward"] : []),
       ...norm,
+      ...(this.small ? [this.factor] : []),
     ];
     const what = parts.length > 1 ? parts.join(", ") : "attention alone";
-    const size = residual < FLOOR ? "0" : format(residual, 3);
+    const size = residual < NOTHING ? "0" : format(residual, 3);
     const state = {
       one: "All tokens have become identical, up to rounding.",
       "nearly one": "The tokens are nearly identical.",

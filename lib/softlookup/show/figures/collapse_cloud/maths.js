@@ -1,7 +1,9 @@
 // What the collapse cloud reckons: which run the switches choose, and where numbers are drawn.
 
 const NORMS = ["none", "pre", "post"];
-export const FLOOR = 1e-17; // what is smaller, zero too, is drawn here
+export const FLOOR = 1e-4; // what is smaller, zero too, is drawn here
+export const NOTHING = 1e-17; // what is smaller is called 0
+const GAP = 13; // pixels from one name to the next
 const TOUCH = 6; // square pixels
 const NEAR = [
   [6, -4],
@@ -21,9 +23,39 @@ const FAR = [
 ];
 const PLACES = [...NEAR, ...FAR];
 
-/** The number of the run that has these parts: norm first, then feed-forward, then skip. */
-export function runOf({ norm, feedForward, skip }) {
-  return 4 * NORMS.indexOf(norm) + 2 * Number(feedForward) + Number(skip);
+/** The number of the run that has these parts: the size first, then norm, feed-forward, skip. */
+export function runOf({ norm, feedForward, skip, small = false }) {
+  return 12 * Number(small) + 4 * NORMS.indexOf(norm) + 2 * Number(feedForward) + Number(skip);
+}
+
+/** What the line of a run is called, by its number. */
+export function nameOf(run) {
+  const norm = NORMS[Math.floor((run % 12) / 4)];
+  const parts = [run % 2 && "skip", run % 4 > 1 && "FFN", norm !== "none" && norm].filter(Boolean);
+  return parts.join(", ") || "attention";
+}
+
+/** The names of twelve lines, each as near to the line's end as there is room, one below the other:
+ *  what it says, where the line ends, where the name stands, and which of the lines it names. Lines
+ *  that end at the floor share one name. */
+export function namesOf(residuals, { top, height }) {
+  const ends = residuals.map((values) => values.at(-1));
+  const lines = ends.map((_, run) => run);
+  const high = lines.filter((run) => ends[run] > FLOOR).sort((a, b) => ends[b] - ends[a]);
+  const low = lines.filter((run) => ends[run] <= FLOOR);
+  const names = high.map((run) => ({ words: nameOf(run), end: top + height * fallOf(ends[run]), runs: [run] }));
+  if (low.length > 1) {
+    const isAll = low.every((run) => run % 2 === 0) && low.length === residuals.length / 2;
+    const words = isAll ? "without skip" : `${low.length} choices`;
+    names.push({ words, end: top + height, runs: low });
+  } else low.forEach((run) => names.push({ words: nameOf(run), end: top + height, runs: low }));
+  names.forEach((name, k) => (name.at = Math.max(name.end, k ? names[k - 1].at + GAP : top)));
+  let least = top + height;
+  for (const name of names.toReversed()) {
+    name.at = Math.min(name.at, least);
+    least = name.at - GAP;
+  }
+  return names;
 }
 
 /** Where a residual stands on a logarithmic axis: 0 for 1, at the top, and 1 for the floor. */
