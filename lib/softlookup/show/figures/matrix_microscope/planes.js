@@ -45,18 +45,18 @@ function ground(frame, limit) {
   frame.back.replaceChildren(...lines, end, ...axisNames(frame));
 }
 
-/** The name of the first axis at its right end, that of the second at its upper end. */
+/** The name of the first axis at the lower right, that of the second at the upper left. */
 function axisNames({ names: [first, second], size }) {
   return [
-    text([size - 3, size / 2 - 5], `${first} →`, "mm-axis-name", "end"),
-    text([size / 2 + 5, 12], `${second} ↑`, "mm-axis-name", "start"),
+    text([size - 5, size - 6], `${first} →`, "mm-axis-name", "end"),
+    text([5, 13], `${second} ↑`, "mm-axis-name", "start"),
   ];
 }
 
 /** Where these names stand: labels leave them free. */
 const namesPlaces = ({ names: [first, second], size }) => [
-  [size - 15 - 6.5 * first.length, size / 2 - 16, size, size / 2],
-  [size / 2 + 3, 0, size / 2 + 20 + 6.5 * second.length, 16],
+  [size - 18 - 6.5 * first.length, size - 18, size, size],
+  [0, 0, 18 + 6.5 * second.length, 17],
 ];
 
 const vector = (frame, tip, name) =>
