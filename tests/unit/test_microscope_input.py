@@ -30,6 +30,19 @@ def test_the_page_gets_what_python_was_given(matrices):
                              "same": False, "query": 4, "key": 1}  # fmt: skip
 
 
+def test_the_axes_of_the_tokens_have_names(matrices):
+    axes = json.loads(MatrixMicroscope(TOKENS, *matrices).data)["axes"]
+    assert axes == ["x₀", "x₁"]
+    named = MatrixMicroscope(TOKENS, *matrices, axes=("thing", "points"))
+    assert json.loads(named.data)["axes"] == ["thing", "points"]
+
+
+@pytest.mark.parametrize("axes", [["one"], ["one", " "], ["one", 2], list("abc")])
+def test_axes_must_be_two_words(axes, matrices):
+    with pytest.raises(ValueError, match=re.escape(f"axes must be two words; got {axes=}")):
+        MatrixMicroscope(TOKENS, *matrices, axes=axes)
+
+
 def test_parameters_with_a_gradient_are_welcome(matrices):
     W_Q = matrices[1].clone().requires_grad_()
     MatrixMicroscope(TOKENS, matrices[0], W_Q, *matrices[2:])

@@ -105,6 +105,37 @@ SEEN_TWICE = {
 }
 """What to say of a cause that explains a part of a symptom."""
 
+REMAINS = {
+    "self": "Whom does “it” read, if rows of X are compared with each other as they are?",
+    "negative": "Can a weight be negative after a softmax? And before it?",
+    "longer": "When does a text twice as long make the changes twice as large?",
+    "glue": "How many columns has a change, and what do they hold, if the rows of X are mixed?",
+    "forgets": "Which of the six heads hands on the change alone, without what was there before?",
+    "sharper": "Who turns the temperature down and changes nothing else?",
+    "even": "Weights are all equal only where all scores of a row are.",
+    "nothing": "No piece is idle: each of the six changes at least one number.",
+}
+"""What may become of a head that lacks a piece, and a question about each answer."""
+ABLATED = {
+    "W^Q and W^K": "self",
+    "the exponential and the division": "negative",
+    "the division": "longer",
+    "W^V": "glue",
+    "the sum X + Z": "forgets",
+    "the root": "sharper",
+}
+"""What becomes of the chapter's head without each of its pieces, in the order of the exercise."""
+HALVED = {
+    (2, "longer"): "Here the division is missing, too. But there is something that only the "
+    "exponential prevents: look at the score of “because” in the row of “it”.",
+    (3, "negative"): "Here the exponentials are still taken, so no weight is negative. But they "
+    "are not divided by their sum.",
+    (3, "sharper"): "All weights of a row become larger by the same factor, so the choice is as "
+    "sharp as before.",
+    (6, "self"): "The projections are still there, so “it” still looks for a thing.",
+}
+"""What to say of an outcome that explains a part."""
+
 PENCIL = "give my_out, three rows of two numbers, and my_causal_row, two numbers."
 COLUMNS = "give the shape as a pair of numbers, and write my_columns(W_Q, W_K, W_V, X)."
 
@@ -239,6 +270,23 @@ def check_symptoms(answer: Answer) -> str:
             told = SEEN_TWICE.get((number, cause), SHOWS[cause])
             raise Wrong(f"Symptom {number} has another cause than “{cause}”. {told}")
     return "All seven. Each of them runs without an error: only the numbers tell."
+
+
+@exercise("give my_outcomes, a list of six outcomes.")
+def check_ablation(answer: Answer) -> str:
+    """Check ``my_outcomes``: for each of six heads that lack a piece, what becomes of it."""
+    outcomes, told = answer.value, f"Give a list of {len(ABLATED)} outcomes, one for each head."
+    if not isinstance(outcomes, list | tuple) or len(outcomes) != len(ABLATED):
+        raise Wrong(told)
+    pairs = zip(outcomes, ABLATED.items(), strict=True)
+    for number, (outcome, (piece, right)) in enumerate(pairs, start=1):
+        if not isinstance(answer.started(outcome), str) or outcome not in REMAINS:
+            known = ", ".join(REMAINS)
+            raise Wrong(f"For head {number} you say {outcome!r}; the outcomes are: {known}.")
+        if outcome != right:
+            told = HALVED.get((number, outcome), REMAINS[outcome])
+            raise Wrong(f"Without {piece} it is not “{outcome}” that happens. {told}")
+    return "All six. Each piece of the head prevents a failure of its own."
 
 
 @exercise("give my_matrix, a query matrix of 4 rows and 2 columns.")

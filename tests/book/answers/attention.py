@@ -5,6 +5,7 @@ import math
 import torch
 
 from softlookup.exercises.attention import (
+    check_ablation,
     check_attention,
     check_backward,
     check_causality,
@@ -343,6 +344,36 @@ WRONG[check_symptoms] = {
     "an empty row": (causes(5, "empty row"), "then they would be NaN"),
     "the last row": (causes(4, "empty row"), "why do the first five outputs move"),
     "a row of zeros": (causes(2, "empty row"), "may read nothing: NaN"),
+}
+
+
+OUTCOMES = ["self", "negative", "longer", "glue", "forgets", "sharper"]
+RIGHT[check_ablation] = [(OUTCOMES,), (tuple(OUTCOMES),)]
+
+
+def outcomes(number, outcome):
+    """The right outcomes with another one for a head, counted from 1."""
+    return [*OUTCOMES[: number - 1], outcome, *OUTCOMES[number:]]
+
+
+WRONG[check_ablation] = {
+    "blank": (..., "Nothing to check so far"),
+    "blank outcomes": ([...] * 6, "Nothing to check so far"),
+    "too few": (OUTCOMES[:5], "a list of 6 outcomes"),
+    "a word": ("self", "a list of 6 outcomes"),
+    "unknown": (outcomes(2, "NaN"), "For head 2 you say 'NaN'"),
+    "a list of lists": (outcomes(2, ["self"]), "For head 2 you say ['self']"),
+    "all alike": (outcomes(1, "even"), "only where all scores of a row are"),
+    "idle": (outcomes(6, "nothing"), "No piece is idle"),
+    "only the division": (outcomes(2, "longer"), "that only the exponential prevents"),
+    "the exponential, too": (outcomes(3, "negative"), "no weight is negative"),
+    "larger weights": (outcomes(3, "sharper"), "by the same factor"),
+    "itself": (outcomes(6, "self"), "still looks for a thing"),
+    "the values": (outcomes(5, "glue"), "How many columns has a change"),
+    "forgotten": (outcomes(4, "forgets"), "hands on the change alone"),
+    "sharp": (outcomes(1, "sharper"), "turns the temperature down"),
+    "negative values": (outcomes(4, "negative"), "Can a weight be negative"),
+    "a long text": (outcomes(5, "longer"), "twice as long"),
 }
 
 

@@ -39,17 +39,18 @@ class MatrixMicroscope(Interactive):
         same: Whether it starts with $W^K$ taken to be $W^Q$.
         query: The query chosen first, counted from 0.
         key: The key chosen first.
+        axes: What the two columns of ``x`` mean, as names of the tokens' axes.
         name: The figure's name in links.
         alt: What the figure shows, for who cannot see it.
         caption: What stands below it.
 
     Raises:
         ValueError: There are too few or too many tokens; a shape, a dtype or a number does not
-            fit; ``window``, ``query`` or ``key`` is none of this text's positions; or as
-            ``Interactive``.
+            fit; ``window``, ``query`` or ``key`` is none of this text's positions; ``axes``
+            are not two words; or as ``Interactive``.
 
     Source: Vaswani et al. 2017, section 3.2.1; lecture 004, "Attention in Transformers".
-    Chapter: attention#microscope.
+    Chapter: attention#optional-microscope.
 
     Example:
         >>> import torch
@@ -72,6 +73,7 @@ class MatrixMicroscope(Interactive):
         same: bool = False,
         query: int = 0,
         key: int = 0,
+        axes: Sequence[str] = ("x₀", "x₁"),
         name: str = "fig-matrix-microscope",
         alt: str = _ALT,
         caption: str = _CAPTION,
@@ -81,6 +83,9 @@ class MatrixMicroscope(Interactive):
         _require_tokens(tokens)
         _require_matrices(len(tokens), x=x, W_Q=W_Q, W_K=W_K, W_V=W_V)
         _require_positions(len(tokens), window=width, query=query, key=key)
+        axes = list(axes)
+        two = len(axes) == 2 and all(isinstance(axis, str) and axis.strip() for axis in axes)
+        require(two, "axes must be two words", axes=axes)
         start = {"scale": scale, "causal": causal, "window": window is not None, "width": width}
         start |= {"same": same, "query": query, "key": key}
         matrices = {"x": x, "W_Q": W_Q, "W_K": W_K, "W_V": W_V}
@@ -88,7 +93,7 @@ class MatrixMicroscope(Interactive):
         self.start = {"tokens": tokens, **matrices, "start": start}
         super().__init__(
             name=name,
-            data=self.start,
+            data={**self.start, "axes": axes},
             alt=alt,
             caption=caption,
         )

@@ -206,9 +206,11 @@ function hideKeys(app) {
 function scoresMap(app) {
   const title = el("span", {});
   const [low, high] = [el("span", {}), el("span", {})];
+  const farthest = el("p", { class: "sl-note mm-farthest" });
   const largestOf = (scores) => Math.max(...scores.flat().map(Math.abs));
   app.watch((state, { scores }) => {
     const largest = largestOf(scores);
+    farthest.textContent = farthestInWords(app.tokens, scores, largest);
     low.textContent = brief(-largest);
     high.textContent = brief(largest);
     title.replaceChildren(
@@ -227,10 +229,19 @@ function scoresMap(app) {
         (mask[i][j] ? "" : ", masked"),
     }),
     paint: ({ scores }, i, j) => diverging(scores[i][j], largestOf(scores)),
-    legend: colourBar(stops, [low, high]),
+    legend: el("div", {}, colourBar(stops, [low, high]), farthest),
   });
   map.firstChild.append("Scores ", title);
   return map;
+}
+
+/** Why the bar of the scores ends where it does. */
+function farthestInWords(tokens, scores, largest) {
+  if (largest === 0) return "All scores are 0.";
+  const place = scores.flat().findIndex((score) => Math.abs(score) === largest);
+  const [i, j] = [Math.floor(place / tokens.length), place % tokens.length];
+  const pair = `query “${tokens[i]}”, key “${tokens[j]}”`;
+  return `The colours end at the score farthest from 0: ${brief(scores[i][j])} (${pair}).`;
 }
 
 function weightsMap(app) {

@@ -12,12 +12,13 @@ const STEPS = [3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80];
 /** Half the width of a picture that holds all points: a round number, at least 3. */
 const roomFor = (points) => limitFor(points, STEPS, 1.06);
 
-/** A square picture of the plane around the origin, with a title above it and a note below. */
-function plane(title, note, attributes) {
+/** A square picture of the plane around the origin, with a title above it and a note below.
+ * `names` say what lies along its two axes. */
+function plane(title, note, names, attributes) {
   const picture = svg("svg", { class: "mm-plane", ...attributes });
   const [back, front] = [svg("g", { "aria-hidden": "true" }), svg("g")];
   picture.append(back, front);
-  const frame = { picture, back, front, size: 240, limit: 3 };
+  const frame = { picture, back, front, names, size: 240, limit: 3 };
   frame.at = ([a, b]) => [
     ((a / frame.limit + 1) * frame.size) / 2,
     ((1 - b / frame.limit) * frame.size) / 2,
@@ -41,8 +42,22 @@ function ground(frame, limit) {
     return [across([t, -limit], [t, limit], name), across([-limit, t], [limit, t], name)];
   });
   const end = text([frame.size - 3, frame.size / 2 + 12], number(limit), "mm-tick", "end");
-  frame.back.replaceChildren(...lines, end);
+  frame.back.replaceChildren(...lines, end, ...axisNames(frame));
 }
+
+/** The name of the first axis at the lower right, that of the second at the upper left. */
+function axisNames({ names: [first, second], size }) {
+  return [
+    text([size - 5, size - 6], `${first} →`, "mm-axis-name", "end"),
+    text([5, 13], `${second} ↑`, "mm-axis-name", "start"),
+  ];
+}
+
+/** Where these names stand: labels leave them free. */
+const namesPlaces = ({ names: [first, second], size }) => [
+  [size - 18 - 6.5 * first.length, size - 18, size, size],
+  [0, 0, 18 + 6.5 * second.length, 17],
+];
 
 const vector = (frame, tip, name) =>
   arrow(frame.at([0, 0]), frame.at(tip), { class: name }, 8, 3.5);
@@ -67,6 +82,7 @@ const PLACES = [
 /** Labels beside their points, each in the first place where it covers nothing, `others` neither. */
 function labels(frame, items, others = []) {
   const taken = [...items.map(({ at }) => at), ...others].map((at) => around(frame.at(at), 5));
+  taken.push(...namesPlaces(frame));
   return items.map(({ at, words, kind, outward }) => {
     const [x, y] = frame.at(at);
     const extra = ([dx, dy]) => (outward && dx * at[0] - (dy - 4) * at[1] < 0 ? 0.5 : 0);
@@ -84,7 +100,7 @@ const pair = (vector) => `(${vector.map((value) => number(value)).join(", ")})`;
 /** The tokens' vectors, points to drag or to move with the arrow keys. */
 export function tokenPlane(app) {
   const note = "Drag them, or press arrow keys: a step is 0.1, with Shift 0.5.";
-  const frame = plane("Tokens *X*", note, {
+  const frame = plane("Tokens *X*", note, app.data.axes, {
     role: "group",
     "aria-label": "Tokens, points to move",
   });
@@ -157,7 +173,8 @@ function dragged(frame, event) {
 /** One query against all keys, with the shadow of the chosen key on the query's line. */
 export function queryKeyPlane(app) {
   const note = "Shaded: the key’s shadow on the query.";
-  const frame = plane("One {q:query}, all {k:keys}", note, { role: "img" });
+  const names = ["q₀, k₀", "q₁, k₁"];
+  const frame = plane("One {q:query}, all {k:keys}", note, names, { role: "img" });
   app.watch((state, { Q, K, mask, products }) => {
     const [i, j] = [state.query, state.key];
     ground(frame, roomFor([...Q, ...K]));
@@ -197,7 +214,7 @@ function shadow(frame, query, key) {
 /** The values, their hull, and the outputs inside it; the chosen query's mixture as lines. */
 export function valueOutputPlane(app) {
   const note = "The wider the line, the larger the weight.";
-  const frame = plane("{v:Values} and {z:outputs}", note, { role: "img" });
+  const frame = plane("{v:Values} and {z:outputs}", note, ["v₀, z₀", "v₁, z₁"], { role: "img" });
   app.watch((state, { V, weights, out }) => {
     const i = state.query;
     ground(frame, roomFor(V));
