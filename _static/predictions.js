@@ -90,10 +90,14 @@
 
   // Shapes and orders ---------------------------------------------------------------------------
 
-  // "7, 4", "7×4", "7 by 4", "(7, 4)", "[7 4]", "(7,)", "()": the lengths, or null.
-  function shapeOf(text) {
+  // "7, 4", "7×4", "7 by 4", "(7, 4)", "[7 4]", "(7,)", "()": the lengths, or null. Where one length
+  // is asked for, "7*4" and "7·4" are products.
+  function shapeOf(text, { answer }) {
     const plain = text.trim().replace(/^torch\.Size/i, "").replace(/[()[\]]/g, " ").trim();
     if (!plain) return text.trim() ? [] : null;
+    const factors = plain.replace(/,$/, "").split(/\s*[*·⋅]\s*/);
+    const isProduct = factors.length > 1 && factors.every((factor) => /^\d+$/.test(factor));
+    if (answer.length === 1 && isProduct) return [factors.map(Number).reduce((a, b) => a * b)];
     const parts = plain.split(/\s*(?:[,;×x*]|\bby\b|\s)\s*/).filter(Boolean);
     return parts.every((part) => /^\d+$/.test(part)) ? parts.map(Number) : null;
   }
@@ -205,6 +209,7 @@
 
     shown(value) {
       if (this.list) return value.map((item) => this.words(item)).join(", ");
+      if (this.data.isPercent) return `${this.kind.show(value)} %`;
       return this.kind.show ? this.kind.show(value) : this.words(value);
     }
 

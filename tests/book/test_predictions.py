@@ -65,6 +65,10 @@ PART = 'reveal("per-cent", 57, within=0.2, wrong={50: "A half would be both alik
 NEXT = "## Next"
 DEEP = "{#deep}\nThe score grows ninefold, as [a link](#stretch-it) says."
 PRINTED = '# Checked: that it prints\nprint("checked")'
+LONG = """:::{prediction} long
+What shape have seven rows of sixteen numbers, one after the other?
+:::"""
+FLAT = 'reveal("long", (112,), wrong={(7, 16): "They stand in one row."})'
 GUESSES = [
     "# Guesses\n\nA [link to what is covered](#deep).",
     NUMBER, ("", STRETCH), DEEP, ("check", PRINTED), ("hide-input", 'print("a curve")'),
@@ -75,6 +79,7 @@ GUESSES = [
     SHARE, ("", THIRD), "A third.",
     BULK, ("", MANY), "Many.",
     PER_CENT, ("", PART), "Most.",
+    LONG, ("", FLAT), "Long.",
 ]  # fmt: skip
 
 
@@ -192,7 +197,7 @@ def open_ones(page: Page) -> set[str]:
     return opened
 
 
-ALL = {"stretch", "cosine", "order", "shape", "share", "bulk", "per-cent"}
+ALL = {"stretch", "cosine", "order", "shape", "share", "bulk", "per-cent", "long"}
 
 
 def test_what_follows_a_prediction_is_covered_up_to_code_prediction_or_heading(page):
@@ -250,13 +255,13 @@ NUMBERS = {
     "10 000": "You said 10,000; it is 9: off by a factor of about 1100.",
 }
 PER_CENTS = {
-    "57": "Right: 57.",
-    "57 %": "Right: 57.",
-    "0.57": "Right: 57.",
-    "4/7": "Right: 57.14 is close enough to 57.",
-    "2/3": "You said 66.67; it is 57: 9.7 points too high.",
-    "50": "You said 50; it is 57: 7 points too low. A half would be both alike.",
-    "56": "You said 56; it is 57: 1 point too low.",
+    "57": "Right: 57 %.",
+    "57 %": "Right: 57 %.",
+    "0.57": "Right: 57 %.",
+    "4/7": "Right: 57.14 % is close enough to 57 %.",
+    "2/3": "You said 66.67 %; it is 57 %: 9.7 points too high.",
+    "50": "You said 50 %; it is 57 %: 7 points too low. A half would be both alike.",
+    "56": "You said 56 %; it is 57 %: 1 point too low.",
 }
 SHARES = {
     "1/3": "Right: 0.3333.",
@@ -289,12 +294,24 @@ SHAPES = {
     "": "Please write the length of each axis, such as 7, 4.",
 }
 
+ONE_LENGTH = {
+    "112": "Right: (112,).",
+    "(112,)": "Right: (112,).",
+    "7*16": "Right: (112,).",
+    "7 · 16": "Right: (112,).",
+    "(7·16,)": "Right: (112,).",
+    "7*15": "You said (105,); it is (112,): axis 0 has length 112, not 105.",
+    "7×16": "You said (7, 16); it is (112,): it has 1 axis, not 2. They stand in one row.",
+    "7, 16": "You said (7, 16); it is (112,): it has 1 axis, not 2. They stand in one row.",
+}
+
 
 WRITTEN = {
     "stretch": NUMBERS,
     "share": SHARES,
     "bulk": BULKS,
     "per-cent": PER_CENTS,
+    "long": ONE_LENGTH,
     "shape": SHAPES,
 }
 

@@ -1,8 +1,8 @@
-"""Checks of chapter 8: perplexity, two steps, bits, edges, smoothing, choice, and three more."""
+"""Checks of chapter 8: perplexity, two steps, bits, texts, edges, smoothing, choice, three more."""
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from softlookup.language_models import (
     KneserNey,
     NGramModel,
     bits_per_byte,
+    follower_counts,
     forward_algorithm,
     perplexity,
 )
@@ -52,11 +53,66 @@ REPORTED_DEVELOPMENT = (
 WORST = "This weight has the highest perplexity of all on the development text. Lower is better."
 KEPT_SHARES = "This shares out by what was kept. Who gave, and how much?"
 ALL_ALIKE = "You let all rows count alike. A word before makes as many predictions as it occurs."
+WORDS_WANTED = "Return a list of words: your function returned {}."
+EDGES_KEPT = "Your text holds {}. The edges are no words: leave them out of what you return."
+ALWAYS_ONE = "All your texts are alike. Draw each word; do not take the most frequent one."
+NOT_AGAIN = "With the same seed your function writes another text: give the generator to each draw."
+EVEN_DRAWS = (
+    "After “{history}” you draw all words alike. But “{often}” followed it more often than "
+    "“{seldom}”, and must be drawn more often."
+)
+OFF_DRAWS = (
+    "After “{history}” you draw “{word}” in {found:.0%} of all cases. In the counted texts it came "
+    "in {p:.0%}."
+)
+NEVER_BEGINS = "Your text begins with “{word}”, and no counted text does. What stands before it?"
+NEVER_ENDS = "Your text “{text}” ends where no counted text did: draw the end like a word."
+FROM_NEXT = (
+    "Your text has “{history} {word}”: there one counted text ended and another began. Count "
+    "within each text only."
+)
+NEVER_READ = (
+    "With n = {n} your text has “{history} {word}”, which was never read. Draw from what followed "
+    "the last {back}."
+)
+COPIES = (
+    "With n = {n} you write nothing but counted texts. A shorter memory makes new ones: look back "
+    "on the last {back} and no further."
+)
+WRITTEN = (
+    (2, ["the cat sat", "the dog sat", "the dog barks", "the dog barks", "a cat barks"]),
+    (3, ["the cat sat on the mat", "the dog sat on the mat", "a cat sat on the rug", "no"]),
+    (3, ["no no no yes", "yes no no", "no yes"]),
+    (1, ["no", "no yes", "no no"]),
+)
+"""What the learner's function is to write like: n, and the texts that are counted."""
 CORPORA = (
     [["a", "b"], ["a", "a", "b"], ["b"]],
     [["the", "dog", "barks"], ["the", "dog"], []],
     [["no", "yes", "no"], ["yes"], ["maybe"]],
 )
+
+
+@exercise("return a list of words.")
+def check_text(my_text: Answer) -> str:
+    """Check a function of (texts, n, generator): a new text, drawn by the counts of n-grams.
+
+    Args:
+        my_text: The learner's function; ``texts`` is a list of texts, each a list of words.
+
+    Chapter: language_models#exercises
+    """
+    for n, lines in WRITTEN:
+        texts = [line.split() for line in lines]
+        twice = []
+        for _ in range(2):
+            again = torch.Generator().manual_seed(n)
+            twice.append([_drawn(my_text, texts, n, again) for _ in range(20)])
+        if twice[0] != twice[1]:
+            raise Wrong(NOT_AGAIN)
+        generator = torch.Generator().manual_seed(100 + n)
+        _judge_texts([_drawn(my_text, texts, n, generator) for _ in range(400)], texts, n)
+    return "Your texts begin, go on and end as often as the counted ones do."
 
 
 @exercise("return the probability of the text.")
@@ -340,6 +396,70 @@ def check_gap(my_gap: Answer) -> str:
         unread = "What stands at the gap cannot be read: your answer must not depend on it."
         compare(my_gap(other, gap, initial, A, B), expected, "Your answer", (), unread)
     return "Words on both sides speak, and 60 words took no more than 60 steps."
+
+
+def _drawn(my_text: Answer, texts: list[list[str]], n: int, generator: torch.Generator) -> list:
+    """One text of the learner's function: a list of words without the edges."""
+    found = my_text(texts, n, generator)
+    if not isinstance(found, list | tuple) or not all(isinstance(word, str) for word in found):
+        raise Wrong(WORDS_WANTED.format(f"{found!r}"[:60]))
+    edges = [word for word in found if word in ("<s>", "</s>")]
+    if edges:
+        raise Wrong(EDGES_KEPT.format(edges[0]))
+    return list(found)
+
+
+def _judge_texts(drawn: list[list[str]], texts: list[list[str]], n: int) -> None:
+    """Each step of the texts was counted, and is drawn as often as it was counted."""
+    edged = [[["<s>"] * (n - 1) + text + ["</s>"] for text in some] for some in (texts, drawn)]
+    counted, found = (follower_counts(some, n) for some in edged)
+    back = {1: "0 words", 2: "word"}.get(n, f"{n - 1} words")
+    for text in drawn:
+        for history, words in follower_counts([["<s>"] * (n - 1) + text + ["</s>"]], n).items():
+            for word in words:
+                if word not in counted.get(history, ()):
+                    raise Wrong(_never_read(history, word, text, texts, n, back))
+    if len(set(map(tuple, drawn))) == 1:
+        raise Wrong(ALWAYS_ONE)
+    for history, words in counted.items():
+        _judge_draws(" ".join(history), words, found.get(history, {}))
+    if n > 1 and all(text in texts for text in drawn):
+        raise Wrong(COPIES.format(n=n, back=back))
+
+
+def _judge_draws(history: str, words: Mapping, found: Mapping) -> None:
+    """After this history each word comes as often as chance allows for its count."""
+    n_drawn = sum(found.values())
+    for word, count in words.items():
+        p = count / sum(words.values())
+        if _is_by_chance(found.get(word, 0), n_drawn, p):
+            continue
+        is_even = all(_is_by_chance(found.get(w, 0), n_drawn, 1 / len(words)) for w in words)
+        if is_even:
+            often, seldom = max(words, key=words.get), min(words, key=words.get)
+            raise Wrong(EVEN_DRAWS.format(history=history, often=often, seldom=seldom))
+        share = found.get(word, 0) / max(n_drawn, 1)
+        raise Wrong(OFF_DRAWS.format(history=history, word=word, found=share, p=p))
+
+
+def _is_by_chance(count: int, n_drawn: int, p: float) -> bool:
+    return abs(count - n_drawn * p) <= 5 * math.sqrt(n_drawn * p * (1 - p)) + 1e-9
+
+
+def _never_read(
+    history: tuple, word: str, text: list[str], texts: list[list[str]], n: int, back: str
+) -> str:
+    """What to say of a step that no counted text has."""
+    shown = " ".join(text)
+    if not text or word == "</s>":
+        return NEVER_ENDS.format(text=shown)
+    if history and set(history) == {"<s>"}:
+        return NEVER_BEGINS.format(word=word)
+    ends, begins = {one[-1] for one in texts}, {one[0] for one in texts}
+    if history and history[-1] in ends and word in begins:
+        return FROM_NEXT.format(history=history[-1], word=word)
+    read = " ".join(one for one in history if one != "<s>")
+    return NEVER_READ.format(n=n, history=read, word=word, back=back)
 
 
 def _with_each_word(words: list[int], gap: int, initial: Tensor, A: Tensor, B: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 
 import torch
 
@@ -14,6 +15,7 @@ from softlookup.exercises.language_models import (
     check_perplexity,
     check_shares,
     check_smoothed,
+    check_text,
     check_two_steps,
 )
 from softlookup.language_models import NGramModel
@@ -85,6 +87,74 @@ WRONG[check_bits] = [
     (lambda p, n, b: p * n / b, "back to the loss"),
     (lambda p, n, b: 7.0, "yours is 7"),
 ]
+
+
+# A text
+
+
+def written(texts, n, generator, *, back=None, draw=None, pad=True, joined=False, most=50):
+    back = n - 1 if back is None else back
+    if joined:
+        texts = [[word for text in texts for word in [*text, "</s>"]][:-1]]
+    counts = {}
+    for text in texts:
+        line = ["<s>"] * back * pad + text + ["</s>"]
+        for end in range(back, len(line)):
+            counts.setdefault(tuple(line[end - back : end]), Counter())[line[end]] += 1
+    line = ["<s>"] * back if pad else list(texts[0][:back])
+    while len(line) < most:
+        row = counts[tuple(line[len(line) - back :])]
+        if draw is not None:
+            word = draw(row)
+        else:
+            shares = torch.tensor([float(count) for count in row.values()])
+            word = list(row)[torch.multinomial(shares, 1, generator=generator)]
+        if word == "</s>":
+            break
+        line.append(word)
+    return line[back * pad :]
+
+
+def evenly(texts, n, generator):
+    return written(
+        texts,
+        n,
+        generator,
+        draw=lambda row: list(row)[torch.randint(len(row), (), generator=generator)],
+    )
+
+
+def run_on(texts, n, generator):
+    text = written(texts, n, generator)
+    return text + written(texts, n, generator) if n == 2 else text
+
+
+def half_even(texts, n, generator):
+    if torch.rand((), generator=generator) < 0.5:
+        return evenly(texts, n, generator)
+    return written(texts, n, generator)
+
+
+RIGHT[check_text] = [
+    (written,),
+    (lambda texts, n, generator: NGramModel(texts, n).sample(generator),),
+]
+WRONG[check_text] = [
+    (..., "Nothing to check"),
+    (lambda *given: " ".join(written(*given)), "Return a list of words"),
+    (lambda *given: ["<s>", *written(*given)], "holds <s>"),
+    (lambda *given: [*written(*given), "</s>"], "holds </s>"),
+    (lambda *given: written(*given, draw=lambda row: row.most_common(1)[0][0]), "All your texts"),
+    (lambda texts, n, generator: written(texts, n, None), "another text"),
+    (evenly, "draw all words alike"),
+    (half_even, "In the counted texts it came"),
+    (lambda *given: written(*given)[1:], "begins with"),
+    (lambda *given: written(*given)[:-1], "ends where no counted text did"),
+    (run_on, "another began"),
+    (lambda texts, n, generator: written(texts, n, generator, back=n - 2 if n > 2 else None),
+     "which was never read"),
+    (lambda texts, n, generator: written(texts, n, generator, back=n), "nothing but counted"),
+]  # fmt: skip
 
 
 # Both edges
