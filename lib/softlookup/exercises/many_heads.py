@@ -12,6 +12,7 @@ from softlookup.exercises.many_heads_models import (
     accuracy_with,
     disguised,
     seeded,
+    train_alike,  # noqa: F401  the slides under test reach it here
 )
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.masks import causal_mask
