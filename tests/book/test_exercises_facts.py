@@ -20,7 +20,7 @@ from answers import transformer as transformer_answers
 from answers import word2vec as word2vec_answers
 from torch.autograd.functional import jacobian
 
-from softlookup.analysis import prune_greedily
+from softlookup.analysis import head_gates, prune_greedily
 from softlookup.attention import attention_weights
 from softlookup.attention.positions import period, sinusoidal
 from softlookup.exercises import (
@@ -38,7 +38,7 @@ from softlookup.exercises import (
     word2vec,
 )
 from softlookup.exercises.block import residual_with
-from softlookup.exercises.many_heads_models import accuracy_with, train_alike
+from softlookup.exercises.many_heads_models import accuracy_with, disguised, train_alike
 from softlookup.translation import corpus_bleu
 from softlookup.words import MONEY, f1_score, precision, recall, rule_filter, similarity
 
@@ -308,11 +308,12 @@ def test_the_lengths_that_the_check_tells_are_right():
 
 def test_only_one_start_keeps_the_heads_tied():
     """E36: equal up to rounding there; everywhere else far apart."""
-    spreads = {
-        (q, o): many_heads_answers.book_spread(train_alike(q, o))
-        for q in (True, False)
-        for o in (True, False)
-    }
+
+    def spread(layer):
+        blocks = layer.W_Q.weight.unflatten(0, (layer.n_heads, -1))
+        return (blocks - blocks[0]).abs().max().item()
+
+    spreads = {(q, o): spread(train_alike(q, o)) for q in (True, False) for o in (True, False)}
     assert spreads.pop((True, True)) < 1e-6
     assert min(spreads.values()) > 0.1
 
@@ -327,6 +328,23 @@ def test_the_starts_are_what_they_are_called():
         patch.setattr(torch.optim.Adam, "step", lambda self: None)  # look at the start alone
         for start in [(True, True), (True, False), (False, True), (False, False)]:
             assert ranks(train_alike(*start)) == list(start)
+
+
+def test_a_disguise_changes_every_matrix_and_nothing_that_the_layer_computes():
+    layer, copy = disguised([2, 0, 1], seed=0)
+    x = torch.randn(5, 12, generator=torch.Generator().manual_seed(2)).double()
+    torch.testing.assert_close(copy(x), layer(x))
+    order = {2: 0, 0: 1, 1: 2}  # the copy's head 2 is the layer's head 0
+    for place, h in order.items():
+        for name in ("W_Q", "W_K", "W_V"):
+            ours, theirs = (
+                getattr(one, name).weight.unflatten(0, (3, -1)) for one in (layer, copy)
+            )
+            assert (theirs[place] - ours[h]).abs().max() > 0.05
+    with head_gates(layer, [1, 0, 0]):
+        ours = layer(x)
+    with head_gates(copy, [0, 0, 1]):
+        torch.testing.assert_close(copy(x), ours)
 
 
 def test_training_leaves_the_readers_seed_alone():

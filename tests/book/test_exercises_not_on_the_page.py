@@ -30,7 +30,6 @@ MOST = Fraction(2, 3)
 """A solution of which so much stands on the page, piece by piece, is answered there."""
 
 ANSWERED = {
-    "ex-many-heads-tied",
     "ex-modern-attention-window",
 }
 """Exercises that their pages answer: to be written anew."""
@@ -38,7 +37,6 @@ ANSWERED = {
 TOO_EASY = {
     "soft_lookup",
     "limits",
-    "many_heads",
     "transformer",
     "positions",
     "training",

@@ -33,7 +33,7 @@ def head_distance(
         ValueError: The shape does not fit, ``measure`` is unknown, or no row is left.
 
     Source: Clark et al. 2019, section 6; lecture 004, "Multi-head Attention".
-    Chapter: many_heads#distances.
+    Chapter: many_heads#optional-distances.
 
     Example:
         >>> weights = torch.tensor([[[1.0, 0.0]], [[0.5, 0.5]]])

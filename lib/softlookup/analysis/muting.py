@@ -96,7 +96,7 @@ class Pruning(NamedTuple):
         removed: The heads in the order in which they were taken away.
         quality: What was left after each step: ``quality[k]`` with ``k`` heads taken away.
 
-    Chapter: many_heads#pruning
+    Chapter: many_heads#optional-pruning
     """
 
     removed: list[int]
@@ -137,7 +137,7 @@ def prune_greedily(quality: Callable[[Float[Tensor, "heads"]], float], n_heads: 
 
     Source: Michel et al. 2019; Voita et al. 2019, "Pruning Attention Heads", who learn the gates
     and take away 38 of 48 encoder heads for 0.15 BLEU; lecture 004, "Multi-head Attention".
-    Chapter: many_heads#pruning.
+    Chapter: many_heads#optional-pruning.
 
     Example:
         >>> prune_greedily(lambda gates: (gates @ torch.tensor([3.0, 1.0, 2.0])).item(), 3)

@@ -24,7 +24,7 @@ def captured_variance(matrix: Float[Tensor, "*batch m n"]) -> Float[Tensor, "*ba
     Raises:
         ValueError: There is no matrix, or one that is all zeros.
 
-    Source: Cordonnier et al. 2020; lecture 004, "Multi-head Attention". Chapter: many_heads#rank.
+    Source: Cordonnier et al. 2020; lecture 004, "Multi-head Attention". Chapter: many_heads#optional-rank.
 
     Example:
         >>> captured_variance(torch.diag(torch.tensor([1.0, 2.0, 0.0])))
@@ -53,7 +53,7 @@ def score_matrices(layer: MultiHeadAttention) -> Float[Tensor, "heads d_model d_
         One matrix per head.
 
     Source: Cordonnier et al. 2020; lectures 003, "Multi-Head Attention Benefits", and 004,
-    "Multi-head Attention". Chapter: many_heads#rank.
+    "Multi-head Attention". Chapter: many_heads#optional-rank.
 
     Example:
         >>> score_matrices(MultiHeadAttention(6, 3)).shape

@@ -28,7 +28,7 @@ def split_heads(
             width.
 
     Source: Vaswani et al. 2017, section 3.2.2; lecture 000, "MHA Illustration".
-    Chapter: many_heads#the-heads-axis.
+    Chapter: many_heads#cut-the-columns-not-the-rows.
 
     Example:
         >>> import torch
@@ -54,7 +54,7 @@ def join_heads(heads: Float[Tensor, "*batch heads n d"]) -> Float[Tensor, "*batc
         ValueError: There is no axis of heads.
 
     Source: Vaswani et al. 2017, section 3.2.2; lecture 000, "MHA Illustration".
-    Chapter: many_heads#the-heads-axis.
+    Chapter: many_heads#cut-the-columns-not-the-rows.
 
     Example:
         >>> import torch

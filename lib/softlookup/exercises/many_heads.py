@@ -1,33 +1,23 @@
-"""Checks of chapter 16: the printed module, the sum over heads, PyTorch's twin, ties, pruning."""
+"""Checks of chapter 16: the layer, its sum, PyTorch's twin, pruning, one number, a disguise."""
 
 from itertools import combinations
 
 import torch
 from torch import Tensor, nn
 
-from softlookup.attention import Attention, MultiHeadAttention, join_heads
-from softlookup.exercises.compare import advised, close, compare, draws, integers, numbers, scalar
-from softlookup.exercises.many_heads_models import N_SPEAKERS, accuracy_with, seeded, train_alike
+from softlookup.attention import MultiHeadAttention, join_heads, split_heads
+from softlookup.exercises.compare import compare, draws, integers, numbers
+from softlookup.exercises.many_heads_models import (
+    N_SPEAKERS,
+    accuracy_with,
+    disguised,
+    seeded,
+    train_alike,  # noqa: F401  the slides under test reach it here
+)
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.masks import causal_mask
 
-_WIDTH, _HEADS, _PARAMETERS, _ENOUGH = 64, 8, 16_640, 0.95
-MODULE = {
-    "'attention_heads' is not defined": "What belongs to the module is reached through self.",
-    "d_model) with d_model = 8": "Each head reads whole rows of width d and "
-    "writes rows of width d // h: Attention(d, d // h, d // h, bias=True).",
-    "shapes cannot be multiplied": "torch.concat joins along the first axis, the texts, "
-    "unless you tell it dim=-1.",
-}
-"""What to look at, by the error that a bug of the printed module makes."""
-PARAMETERS = {
-    64 * 64 + 64: "Only W^O's: a Python list hides the heads from PyTorch. nn.ModuleList, or "
-    "no optimiser will ever train them.",
-    4 * 64 * 64: "The biases are missing.",
-    4 * 64 * 64 + 64: "The biases of the heads are missing: bias=True.",
-    8 * 3 * (64 * 64 + 64) + 64 * 64 + 64: "Each head has the full width; to keep the cost, "
-    "it should be d // h.",
-}
+_ENOUGH = 0.95
 TWIN = {
     "attn_mask is": "Our texts stand first in x, and PyTorch's layer wants them second, unless "
     "you tell it batch_first=True",
@@ -43,45 +33,103 @@ TWIN_SLIPS = [
     ({"n_heads": 1}, "PyTorch's layer needs as many heads as ours."),
 ]
 TWIN_ELSE = "Other numbers: check batch_first=True, then each of the eight tensors."
-SPREADS = [
-    (0.5, "Compare every head with head 0, and mind the sign: -0.75 is a large difference."),
-    (0.0, "The heads' blocks stand on top of each other: rows h·d_k to (h+1)·d_k of W_Q.weight."),
-    (9.0, "Compare the matrices W^Q alone, without biases and without W^K."),
-]
+SPLIT = "my_split: "
+JOIN = "my_join: "
+LAYER = "my_layer: "
+LETTERS, PLACES = 6, 8
+"""The texts of the exercise on one number: eight letters out of six."""
 
 
-@exercise("write the class.")
-def check_module(answer: Answer) -> str:
-    """Check the mended module of lecture 004.
+@exercise("write my_split.", "write my_join.", "write my_layer.")
+def check_layer(my_split: Answer, my_join: Answer, my_layer: Answer) -> str:
+    """Check the three functions of which a layer of heads is made.
 
     Args:
-        answer: The learner's class; ``answer(d, h)`` makes a module that turns (batch, n, d) into
-            (batch, n, d).
+        my_split: The learner's function of (rows, n_heads): (..., n, width) becomes
+            (..., heads, n, width / heads).
+        my_join: The learner's function of heads, which undoes that.
+        my_layer: The learner's function of (x, W_Q, W_K, W_V, W_O, n_heads, mask), the matrices as
+            in the formula; x is (texts, n, d_model), and True in the mask = may read.
 
     Chapter: many_heads#exercises
     """
-    made = answer.value
-    if not isinstance(made, type):
-        raise Wrong(f"The check wants the class itself; it got {made!r}.")
-    if not issubclass(made, nn.Module):
-        raise Wrong("The class should be a torch.nn.Module.")
-    answer.started(None if made.forward is nn.Module.forward else made)
-    module = Answer(seeded(lambda: _advised(answer, MODULE, _WIDTH, _HEADS)), answer.todo)
-    x = torch.randn(2, 5, _WIDTH, generator=torch.Generator().manual_seed(13))
-    found = numbers(_advised(module, MODULE, x), x, "The output")
-    _count(sum(p.numel() for p in module.given.parameters()))
-    alone = "A text should not feel the other texts of its batch: mind the axes."
-    compare(module(x[:1]), found[:1], "The output", otherwise=alone, tolerance=1e-5)
-    order = [3, 1, 0, 4, 2]
-    aside = "With the tokens in another order the outputs should be the same, reordered."
-    compare(module(x[:, order]), found[:, order], "The output", otherwise=aside, tolerance=1e-5)
-    heads = [part for part in module.given.modules() if isinstance(part, Attention)]
-    linear = [part for part in module.given.children() if isinstance(part, nn.Linear)]
-    if len(heads) == _HEADS and len(linear) == 1:
-        expected = linear[0](torch.cat([head(x) for head in heads], dim=-1)).detach()
-        if not close(found, expected, 1e-5):
-            raise Wrong("The output should be the heads side by side, in order, times W^O.")
-    return "16,640 parameters, all of them registered: four times 64 · 64 + 64."
+    (rows,) = draws((5, 6), seed=13)
+    texts, W_Q, W_K, W_V, W_O = draws((2, 5, 7), (7, 6), (7, 6), (7, 9), (9, 7), seed=14)
+    for given in rows, rows.expand(2, 5, 6) * torch.tensor([[[1.0]], [[2.0]]]):
+        case = "With an axis of texts: " if given.ndim == 3 else ""
+        _check_split(my_split, given, SPLIT + case)
+        _check_join(my_join, split_heads(given, 3), JOIN + case)
+    mask = causal_mask(5)
+    expected = _layer(texts, W_Q, W_K, W_V, W_O, mask)
+    given = (texts, W_Q, W_K, W_V, W_O, 3, mask)
+    everything = torch.ones_like(mask)
+    mistakes = [
+        (_layer(texts, W_Q, W_K, W_V, W_O, everything), "The mask is missing."),
+        (_layer(texts, W_Q, W_K, W_V, W_O, ~mask), "In the mask, True means: may read."),
+        (_layer(texts, W_Q, W_K, W_V, W_O, mask, root=6**0.5), "The root is that of d_k, the width "
+         "of one head; yours is that of all heads together."),
+        (_layer(texts, W_Q, W_K, W_V, W_O, mask, root=7**0.5), "The root is that of d_k, the width "
+         "of one head; yours is that of d_model."),
+        (_layer(texts, W_Q, W_K, W_V, W_O, mask, root=3**0.5), "The root is that of d_k, the width "
+         "of one head; yours is that of d_v, or of the number of heads."),
+        (_layer(texts, W_Q, W_K, W_V, W_O, mask, root=1.0), "The scores are not divided by the "
+         "root of d_k."),
+        (_layer(texts, W_K, W_Q, W_V, W_O, mask), "Queries and keys are exchanged."),
+        (_layer(texts, W_Q, W_K, W_V, torch.eye(9, dtype=W_O.dtype), mask), "W_O is missing: it "
+         "mixes the heads that stand side by side."),
+    ]  # fmt: skip
+    told = [(wrong, LAYER + advice) for wrong, advice in mistakes]
+    otherwise = f"{LAYER}Project, split, attend in each head, join, and multiply by W_O."
+    compare(my_layer(*given), expected, "The layer's output", told, otherwise)
+    return "Split, attend, join, mix: for any number of texts, and all heads at once."
+
+
+def _check_split(my_split: Answer, rows: Tensor, case: str) -> None:
+    expected = split_heads(rows, 3)
+    *batch, n, width = rows.shape
+    mistakes = [
+        (rows.reshape(expected.shape), "The shape is right, but tokens and heads are mixed up: "
+         "reshape alone cuts along the rows. Cut each row first, then exchange two axes."),
+        (rows.unflatten(-1, (2, 3)).movedim(-1, -3), "Your head 0 takes every third number of a "
+         "row. It should take the first ones, side by side."),
+        (expected.flip(-3), "Head 0 takes the first numbers of a row."),
+    ]  # fmt: skip
+    shapes = {
+        (*batch, n, 3, width // 3): "Each row is cut, but the heads should be an axis *before* the "
+        "tokens: exchange the two.",
+        (*batch, 3, width // 3, n): "The tokens should come before the numbers of a head.",
+    }
+    if batch:
+        shapes[(3, *batch, n, width // 3)] = "The axis of texts should stay in front."
+    found = my_split(rows, 3)
+    compare(found, expected, "The split", mistakes, shapes=shapes, case=case)
+
+
+def _check_join(my_join: Answer, heads: Tensor, case: str) -> None:
+    expected = join_heads(heads)
+    mistakes = [
+        (heads.reshape(expected.shape), "The shape is right, but tokens and heads are mixed up: "
+         "exchange the axes of heads and tokens first."),
+        (join_heads(heads.flip(-3)), "Head 0 stands first in each row."),
+        (heads.movedim(-3, -1).flatten(-2), "The numbers of one head should stand side by side."),
+    ]  # fmt: skip
+    compare(my_join(heads), expected, "The rows", mistakes, case=case)
+
+
+def _layer(
+    x: Tensor,
+    W_Q: Tensor,
+    W_K: Tensor,
+    W_V: Tensor,
+    W_O: Tensor,
+    mask: Tensor,
+    *,
+    root: float = 2**0.5,
+) -> Tensor:
+    """Three heads, with a root that may be wrong."""
+    Q, K, V = (split_heads(x @ W, 3) for W in (W_Q, W_K, W_V))
+    scores = (Q @ K.mT / root).masked_fill(~mask, -torch.inf)
+    return join_heads(scores.softmax(dim=-1).nan_to_num() @ V) @ W_O
 
 
 @exercise("return what each head adds.")
@@ -150,34 +198,93 @@ def check_twin(answer: Answer) -> str:
     return "Weight for weight, and output for output, PyTorch's own layer."
 
 
-@exercise("return the largest difference.", "name the start, as (same_qkv, same_wo).")
-def check_tied(head_spread: Answer, tied: Answer) -> str:
-    """Check which start keeps the heads tied, and how the learner measured it.
+@exercise("give the scores.", "give six values.", "write decode.")
+def check_one_number(scores: Answer, values: Answer, decode: Answer) -> str:
+    """Check one head whose values are single numbers, and which answers three questions.
 
     Args:
-        head_spread: The learner's function of a layer: the largest difference between the $W^Q$
-            of a head and that of head 0.
-        tied: The start that keeps them tied, as (same_qkv, same_wo).
+        scores: A matrix of 8 times 8: how well the query of each place fits the key of each place.
+        values: One number for each of the six letters.
+        decode: The learner's function of one number, rounded to six digits after the point. It
+            gives three letters: the place's own, the one before, and the first.
 
     Chapter: many_heads#exercises
     """
-    layer = seeded(lambda: MultiHeadAttention(6, 3)).double()
-    with torch.no_grad():
-        layer.W_Q.weight.zero_()
-        layer.W_Q.weight[5, 2] = -0.75  # in head 2, and smaller than in head 0
-        layer.W_Q.weight[2, 4] = 0.5
-        layer.W_K.weight[0, 0] = layer.W_Q.bias[3] = 9.0
-    found = scalar(head_spread(layer), "The spread")
-    if abs(found - 0.75) > 1e-6:
-        aside = f"Two heads differ by at most 0.75 from head 0; yours says {found:.4g}."
-        raise Wrong(advised(found, SPREADS, aside, abs_tol=1e-6))
-    told = f"Give two truth values, (same_qkv, same_wo); yours is {tied.value!r}."
-    same_qkv, same_wo = map(bool, integers(tied.value, told, n=2))
-    apart = scalar(head_spread(train_alike(same_qkv, same_wo)), "The spread")
-    if apart > 1e-3:
-        hint = "W^O alone drives them apart." if same_qkv else "Try the other starts too."
-        raise Wrong(f"After 50 steps these heads are {apart:.2f} apart. {hint}")
-    return "Same numbers, same gradients, for ever. Other blocks of W^O alone would part them."
+    (like,) = draws((PLACES, PLACES), seed=0)
+    table = numbers(scores.value, like, "The scores")
+    given = numbers(values.value, like[0, :LETTERS], "The values")
+    weights = table.masked_fill(~causal_mask(PLACES), -torch.inf).softmax(dim=-1)
+    most = weights[2:].max().item()
+    if most > 0.5 + 1e-9:
+        raise Wrong(f"No weight may be more than one half; your largest is {most:.3f}.")
+    rest = (1 - weights[2:].sum(dim=-1)).abs().max().item()
+    if not rest < 1e-9:
+        raise Wrong("The scores must be finite: each row of weights should sum to 1.")
+    texts = torch.cartesian_prod(*[torch.arange(LETTERS)] * 3)  # own, before, first
+    generator = torch.Generator().manual_seed(13)
+    for place in range(2, PLACES):
+        ids = torch.randint(LETTERS, (len(texts), PLACES), generator=generator)
+        ids[:, place], ids[:, place - 1], ids[:, 0] = texts.mT
+        read = (given[ids] @ weights[place]).mul(1e6).round().div(1e6).tolist()
+        _tell_twins(read, texts.tolist(), place)
+        for number, letters in zip(read, texts.tolist(), strict=True):
+            found = integers(
+                decode(number), "decode should return three letters, from 0 to 5.", n=3
+            )
+            if found != letters:
+                raise Wrong(
+                    f"At place {place} the head has read {number}, and decode says {found}. The "
+                    f"letters were {letters}: own, before, first."
+                )
+    return "Three answers in one number. An average loses nothing if its weights tell who is who."
+
+
+def _tell_twins(read: list[float], texts: list[list[int]], place: int) -> None:
+    """Two texts with other answers, of which the head reads the same."""
+    known = {}
+    for number, letters in zip(read, texts, strict=True):
+        other = known.setdefault(number, letters)
+        if other != letters:
+            raise Wrong(
+                f"At place {place} the head reads {number} from the letters {other} (own, before, "
+                f"first), and the same from {letters}: nobody can tell them apart."
+            )
+
+
+@exercise("return the order of the heads.")
+def check_order(answer: Answer) -> str:
+    """Check which head of a layer is which in a copy that was shuffled and disguised.
+
+    Args:
+        answer: The learner's function of (layer, copy). Entry h of what it returns is the number
+            of the head of the copy that does what head h of the layer does.
+
+    Chapter: many_heads#exercises
+    """
+    told = "Return the numbers of the copy's heads, like [2, 0, 3, 1]."
+    for seed, order in enumerate(([2, 0, 3, 1, 4], [1, 2, 0, 4, 3], [4, 0, 1, 2, 3])):
+        layer, copy = disguised(order, seed)
+        found = integers(answer(layer, copy), told, n=len(order))
+        if found == order:
+            continue
+        inverse = [order.index(h) for h in range(len(order))]
+        if found == inverse:
+            raise Wrong(
+                "That says which head of the layer each head of the copy is. Asked is the other "
+                "direction: entry h is the number of a head of the copy."
+            )
+        wrong = [h for h in range(len(order)) if found[h] != order[h]]
+        if set(wrong) <= {0, 1}:
+            raise Wrong(
+                "Heads 0 and 1 have the same map of weights, for any text. They differ in what "
+                "they hand over: look at W^V and W^O, too."
+            )
+        raise Wrong(
+            f"Head {wrong[0]} of the layer is not head {found[wrong[0]]} of the copy. The entries "
+            "of the matrices are of no use, as they were changed; which products of two matrices "
+            "were not?"
+        )
+    return "Found, in spite of the disguise: a head is its two products, and nothing else."
 
 
 @exercise("give the heads to keep.")
@@ -210,12 +317,6 @@ def _advised(answer: Answer, advice: dict[str, str], *arguments: object) -> obje
     except Wrong as wrong:
         hints = [hint for sign, hint in advice.items() if sign in str(wrong)]
         raise Wrong(". ".join([str(wrong).partition(" (it was given")[0], *hints])) from None
-
-
-def _count(found: int) -> None:
-    if found != _PARAMETERS:
-        advice = PARAMETERS.get(found, "Three matrices for each head, and W^O, all with biases.")
-        raise Wrong(f"It runs, but has {found:,} parameters, not {_PARAMETERS:,}. {advice}")
 
 
 class _Silent(MultiHeadAttention):

@@ -1,6 +1,6 @@
-"""The trained models behind the exercises of chapter 16: heads that start alike, and six heads."""
+"""The models behind the exercises of chapter 16: heads alike, six heads, heads in disguise."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import torch
@@ -78,6 +78,57 @@ def accuracy_with(kept: Iterable[int]) -> float:
         rule = f"head must be a number from 0 to {N_SPEAKERS - 1}"
         require(head < N_SPEAKERS, rule, head=head)
     return _accuracy(tuple(kept))
+
+
+def disguised(order: Sequence[int], seed: int) -> tuple[MultiHeadAttention, MultiHeadAttention]:
+    r"""Make a layer, and a copy that computes the same with other matrices in another order.
+
+    In the copy, head h of the layer has the number ``order[h]``; its queries are multiplied by an
+    invertible matrix and its keys by the inverse of its transpose, its values by a second matrix
+    and its block of $W^O$ by the inverse. Heads 0 and 1 of the layer have the same $W^Q$ and $W^K$.
+
+    Args:
+        order: The numbers of the heads in the copy.
+        seed: Where the random numbers begin.
+
+    Returns:
+        The layer and the copy, both without biases.
+
+    Chapter: many_heads#exercises
+
+    Example:
+        >>> layer, copy = disguised([1, 2, 0], seed=0)
+        >>> x = torch.ones(4, 12)
+        >>> torch.allclose(layer(x), copy(x), atol=1e-4)
+        True
+    """
+    n_heads, d_k, d_v = len(order), 3, 2
+    generator = torch.Generator().manual_seed(seed)
+    sizes = {"d_k": d_k, "d_v": d_v, "bias": False}
+    layer = seeded(lambda: MultiHeadAttention(4 * n_heads, n_heads, **sizes)).double()
+    copy = seeded(lambda: MultiHeadAttention(4 * n_heads, n_heads, **sizes)).double()
+
+    def drawn(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    def invertible(d: int) -> Tensor:
+        return torch.linalg.qr(drawn(d, d))[0] @ torch.diag(1 + drawn(d).abs())
+
+    def blocks(one: MultiHeadAttention) -> list[Tensor]:
+        inner = [W.weight.unflatten(0, (n_heads, -1)) for W in (one.W_Q, one.W_K, one.W_V)]
+        return [*inner, one.W_O.weight.unflatten(1, (n_heads, -1)).movedim(1, 0)]
+
+    with torch.no_grad():
+        for W in layer.parameters():
+            W.copy_(drawn(*W.shape) / 2)
+        W_Q, W_K, W_V, W_O = blocks(layer)
+        W_Q[1], W_K[1] = W_Q[0], W_K[0]
+        Q, K, V, out = blocks(copy)
+        for h, place in enumerate(order):
+            M, N = invertible(d_k), invertible(d_v)
+            Q[place], K[place] = M.mT @ W_Q[h], M.inverse() @ W_K[h]
+            V[place], out[place] = N.mT @ W_V[h], W_O[h] @ N.inverse().mT
+    return layer.requires_grad_(False), copy.requires_grad_(False)
 
 
 def seeded(make: Callable[[], nn.Module]) -> nn.Module:

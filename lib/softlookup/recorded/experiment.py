@@ -16,6 +16,7 @@ from softlookup.checks import require_choice
 FOLDER = Path(__file__).parent
 EXPERIMENTS = (
     "counted_captions",
+    "heads_captions",
     "ngram_shakespeare",
     "pronoun_captions",
     "sentence_search",

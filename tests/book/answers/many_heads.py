@@ -1,5 +1,6 @@
 """Answers to the exercises of chapter 16: right, and wrong with the words that they get."""
 
+import math
 from functools import cache
 from itertools import combinations
 
@@ -7,12 +8,14 @@ import torch
 from torch import nn
 
 from answers import Later
-from softlookup.attention import Attention, MultiHeadAttention
+from softlookup.analysis import head_gates
+from softlookup.attention import join_heads, split_heads
 from softlookup.exercises.many_heads import (
     check_contributions,
     check_kept,
-    check_module,
-    check_tied,
+    check_layer,
+    check_one_number,
+    check_order,
     check_twin,
 )
 from softlookup.exercises.many_heads_models import accuracy_with
@@ -20,118 +23,98 @@ from softlookup.exercises.many_heads_models import accuracy_with
 RIGHT, WRONG = {}, {}
 
 
-# The printed module
+# Split, join, and the whole layer
 
 
-class Book(nn.Module):
-    """The book's solution; the others change one thing."""
-
-    def __init__(self, d, h):
-        super().__init__()
-        self.d, self.h = d, h
-        self.attention_heads = self.heads(d, h)
-        self.mha_proj = nn.Linear(d, d)
-
-    def heads(self, d, h):
-        return nn.ModuleList([Attention(d, d // h, d // h, bias=True) for _ in range(h)])
-
-    def forward(self, x):
-        return self.mha_proj(torch.concat([head(x) for head in self.attention_heads], dim=-1))
+def book_split(rows, n_heads):
+    *front, n, width = rows.shape
+    return rows.reshape(*front, n, n_heads, width // n_heads).movedim(-2, -3)
 
 
-class Printed(Book):
-    def heads(self, d, h):
-        return [Attention(d // h, d // h, d // h, bias=True) for _ in range(h)]
-
-    def forward(self, x):
-        mha = torch.concat([attention_heads[i](x) for i in range(self.h)])
-        return self.mha_proj(mha)
+def book_join(heads):
+    *front, n_heads, n, d = heads.shape
+    return heads.movedim(-3, -2).reshape(*front, n, n_heads * d)
 
 
-class OneMended(Printed):
-    def forward(self, x):
-        return self.mha_proj(torch.concat([self.attention_heads[i](x) for i in range(self.h)]))
+def book_layer(x, W_Q, W_K, W_V, W_O, n_heads, mask, *, root=None, dim=-1):
+    Q, K, V = (book_split(x @ W, n_heads) for W in (W_Q, W_K, W_V))
+    scores = Q @ K.mT / (root or Q.shape[-1] ** 0.5)
+    weights = scores.masked_fill(~mask, -math.inf).softmax(dim=dim)
+    return book_join(weights.nan_to_num() @ V) @ W_O
 
 
-class TwoMended(OneMended):
-    def heads(self, d, h):
-        return [Attention(d, d // h, d // h, bias=True) for _ in range(h)]
+def split_by_pieces(rows, n_heads):
+    """Another right split: pieces, stacked."""
+    return torch.stack(rows.chunk(n_heads, dim=-1), dim=-3)
 
 
-class ThreeMended(Book):
-    heads = TwoMended.heads
+def join_by_pieces(heads):
+    return torch.cat(heads.unbind(dim=-3), dim=-1)
 
 
-class NoBiases(Book):
-    def heads(self, d, h):
-        return nn.ModuleList([Attention(d, d // h, d // h) for _ in range(h)])
+def fused_layer(x, W_Q, W_K, W_V, W_O, n_heads, mask):
+    """Another right layer: PyTorch's kernel."""
+    parts = (split_by_pieces(x @ W, n_heads) for W in (W_Q, W_K, W_V))
+    read = nn.functional.scaled_dot_product_attention(*parts, attn_mask=mask)
+    return join_by_pieces(read) @ W_O
 
 
-class FullWidth(Book):
-    def heads(self, d, h):
-        return nn.ModuleList([Attention(d, d, d, bias=True) for _ in range(h)])
-
-    def forward(self, x):
-        return self.mha_proj(sum(head(x) for head in self.attention_heads))
+def reshaped(rows, n_heads):
+    return rows.reshape(*rows.shape[:-2], n_heads, rows.shape[-2], -1)
 
 
-class Backwards(Book):
-    def forward(self, x):
-        return self.mha_proj(torch.concat([head(x) for head in self.attention_heads][::-1], dim=-1))
-
-
-class AcrossTexts(Book):
-    def forward(self, x):
-        return super().forward(x.transpose(0, 1)).transpose(0, 1)
-
-
-class Positional(Book):
-    def forward(self, x):
-        return super().forward(x).cumsum(dim=1)
-
-
-class Packed(nn.Module):
-    """Another right solution: the library's own way."""
-
-    def __init__(self, d, h):
-        super().__init__()
-        self.layer = MultiHeadAttention(d, h)
-
-    def forward(self, x):
-        return self.layer(x)
-
-
-class Blank(nn.Module): ...
-
-
-class Empty(nn.Module):
-    def __init__(self, d, h):
-        super().__init__()
-
-
-RIGHT[check_module] = [
-    (Book,),
-    (Packed,),
+RIGHT[check_layer] = [
+    (book_split, book_join, book_layer),
+    (split_by_pieces, join_by_pieces, fused_layer),
+    (split_heads, join_heads, lambda *a: book_layer(*a).tolist()),
 ]
-
-
-WRONG[check_module] = [
-    (..., "Nothing to check so far: write the class"),
-    (Book(64, 8), "wants the class itself"),
-    (Printed, "NameError: name 'attention_heads' is not defined. What belongs to the module"),
-    (OneMended, "Each head reads whole rows of width d"),
-    (TwoMended, "torch.concat joins along the first axis"),
-    (ThreeMended, "It runs, but has 4,160 parameters, not 16,640. Only W^O's"),
-    (NoBiases, "16,448 parameters, not 16,640. The biases of the heads are missing"),
-    (FullWidth, "104,000 parameters, not 16,640. Each head has the full width"),
-    (Backwards, "the heads side by side, in order"),
-    (AcrossTexts, "should not feel the other texts"),
-    (Positional, "in another order"),
-    (dict, "should be a torch.nn.Module"),
-    (nn.Linear, "should have shape (2, 5, 64); yours has (2, 5, 8)"),
-    (nn.Bilinear, "Your code stopped with TypeError"),
-    (Empty, "Nothing to check so far: write the class"),
-    (Blank, "Nothing to check so far: write the class"),
+WRONG[check_layer] = [
+    (..., ..., ..., "Nothing to check so far: write my_split"),
+    (book_split, ..., ..., "Nothing to check so far: write my_join"),
+    (book_split, book_join, ..., "Nothing to check so far: write my_layer"),
+    (reshaped, book_join, book_layer, "my_split: The shape is right, but tokens and heads"),
+    (
+        lambda rows, h: rows.unflatten(-1, (-1, h)).movedim(-1, -3),
+        book_join,
+        book_layer,
+        "takes every third number",
+    ),
+    (lambda rows, h: book_split(rows, h).flip(-3), book_join, book_layer, "takes the first"),
+    (lambda rows, h: rows.unflatten(-1, (h, -1)), book_join, book_layer, "exchange the two"),
+    (lambda rows, h: book_split(rows, h).mT, book_join, book_layer, "The tokens should come"),
+    (
+        lambda rows, h: torch.stack(rows.chunk(h, dim=-1)),
+        book_join,
+        book_layer,
+        "The axis of texts should stay in front",
+    ),
+    (
+        book_split,
+        lambda heads: heads.reshape(*heads.shape[:-3], heads.shape[-2], -1),
+        book_layer,
+        "my_join: The shape is right, but tokens and heads",
+    ),
+    (book_split, lambda heads: book_join(heads.flip(-3)), book_layer, "Head 0 stands first"),
+    (book_split, lambda heads: heads.movedim(-3, -1).flatten(-2), book_layer, "of one head should"),
+    (book_split, book_join, lambda *a: book_layer(*a[:-1], a[-1] | True), "The mask is missing"),
+    (book_split, book_join, lambda *a: book_layer(*a[:-1], ~a[-1]), "True means: may read"),
+    (book_split, book_join, lambda *a: book_layer(*a, root=6**0.5), "all heads together"),
+    (book_split, book_join, lambda *a: book_layer(*a, root=7**0.5), "yours is that of d_model"),
+    (book_split, book_join, lambda *a: book_layer(*a, root=3**0.5), "yours is that of d_v"),
+    (book_split, book_join, lambda *a: book_layer(*a, root=1), "not divided"),
+    (
+        book_split,
+        book_join,
+        lambda x, Q, K, *a: book_layer(x, K, Q, *a),
+        "Queries and keys are exchanged",
+    ),
+    (
+        book_split,
+        book_join,
+        lambda x, Q, K, V, W_O, *a: book_layer(x, Q, K, V, torch.eye(9, dtype=x.dtype), *a),
+        "W_O is missing",
+    ),
+    (book_split, book_join, lambda *a: book_layer(*a, dim=-2), "Project, split, attend"),
 ]
 
 
@@ -241,54 +224,6 @@ WRONG[check_twin] = [
 ]
 
 
-# Tied heads
-
-
-def book_spread(layer):
-    blocks = layer.W_Q.weight.unflatten(0, (layer.n_heads, -1))
-    return (blocks - blocks[0]).abs().max().item()
-
-
-def loop_spread(layer):
-    first, *others = layer.W_Q.weight.chunk(layer.n_heads)
-    return max((other - first).abs().max() for other in others)
-
-
-RIGHT[check_tied] = [
-    (book_spread, (True, True)),
-    (loop_spread, [1, 1]),
-]
-
-
-WRONG[check_tied] = [
-    (..., ..., "Nothing to check so far: return the largest difference"),
-    (book_spread, ..., "Nothing to check so far: name the start"),
-    (
-        lambda layer: (layer.W_Q.weight[2:4] - layer.W_Q.weight[:2]).abs().max(),
-        (True, True),
-        "Compare every head with head 0",
-    ),
-    (
-        lambda layer: (layer.W_Q.weight[2:] - layer.W_Q.weight[:2].repeat(2, 1)).max(),
-        (True, True),
-        "mind the sign",
-    ),
-    (
-        lambda layer: layer.W_Q.weight.unflatten(1, (3, -1))[:, 0].abs().max(),
-        (True, True),
-        "rows h·d_k to (h+1)·d_k",
-    ),
-    (lambda layer: layer.W_Q.bias.max(), (True, True), "the matrices W^Q alone"),
-    (lambda layer: 1.5, (True, True), "yours says 1.5"),
-    (lambda layer: layer.W_Q.weight, (True, True), "should have shape ()"),
-    (book_spread, (True, False), "apart. W^O alone drives them apart"),
-    (book_spread, (False, True), "apart. Try the other starts"),
-    (book_spread, (False, False), "apart. Try the other starts"),
-    (book_spread, True, "Give two truth values"),
-    (book_spread, (True, True, True), "Give two truth values"),
-]
-
-
 # How few heads
 
 
@@ -323,4 +258,114 @@ WRONG[check_kept] = [
     ([6], "numbered from 0 to 5; yours are [6]"),
     (Later(lambda: len(fewest()[0])), "Give the numbers of the heads"),
     ("all", "Give the numbers of the heads"),
+]
+
+
+# Three answers in one number
+
+
+def scores_of(own=0.22, before=0.30, first=0.48, rest=-50.0):
+    scores = torch.full((8, 8), rest)
+    for i in range(2, 8):
+        scores[i, i], scores[i, i - 1], scores[i, 0] = map(math.log, (own, before, first))
+    return scores
+
+
+ROOTS = [k**0.5 for k in range(6)]
+TRIPLES = [[own, before, first] for own in range(6) for before in range(6) for first in range(6)]
+
+
+def decoder(own=0.22, before=0.30, first=0.48, values=ROOTS):
+    def decode(z):
+        def gap(letters):
+            o, b, f = (values[letter] for letter in letters)
+            return abs(own * o + before * b + first * f - z)
+
+        return min(TRIPLES, key=gap)
+
+    return decode
+
+
+PRIMES = [2.0, 3.0, 5.0, 7.0, 11.0, 13.0]
+OTHER = (0.4613, 0.3291, 0.2096)
+
+RIGHT[check_one_number] = [
+    (scores_of(), ROOTS, decoder()),
+    (scores_of(*OTHER).tolist(), torch.tensor(PRIMES).sqrt(),
+     decoder(*OTHER, values=[p**0.5 for p in PRIMES])),
+]  # fmt: skip
+WRONG[check_one_number] = [
+    (..., ..., ..., "Nothing to check so far: give the scores"),
+    (scores_of(), ..., ..., "Nothing to check so far: give six values"),
+    (scores_of(), ROOTS, ..., "Nothing to check so far: write decode"),
+    (torch.zeros(8, 8), ROOTS, decoder(), "nobody can tell them apart"),
+    (scores_of(1 / 3, 1 / 3, 1 / 3), ROOTS, decoder(), "nobody can tell them apart"),
+    (scores_of(), [0, 1, 2, 3, 4, 5], decoder(), "nobody can tell them apart"),
+    (scores_of(1 / 43, 6 / 43, 36 / 43), range(6), decoder(), "No weight may be more than one"),
+    (scores_of(), ROOTS, lambda z: decoder()(z)[::-1], "and decode says"),
+    (scores_of(rest=-1.0), ROOTS, decoder(), "At place 3 the head has read"),
+    (scores_of(), ROOTS, lambda z: z, "decode should return three letters"),
+    (scores_of(), ROOTS, lambda z: [1, 2], "decode should return three letters"),
+    (scores_of()[:4], ROOTS, decoder(), "The scores should have shape (8, 8)"),
+    (scores_of(), ROOTS[:5], decoder(), "The values should have shape (6,)"),
+]
+
+
+# Which head is which
+
+
+def signature(layer):
+    W_Q, W_K, W_V = (
+        W.weight.unflatten(0, (layer.n_heads, -1)) for W in (layer.W_Q, layer.W_K, layer.W_V)
+    )
+    W_O = layer.W_O.weight.unflatten(1, (layer.n_heads, -1)).movedim(1, 0)
+    return W_Q.mT @ W_K, W_O @ W_V
+
+
+def book_order(layer, copy, *, use=(0, 1)):
+    ours, theirs = (
+        torch.cat([signature(one)[k] for k in use], dim=-1).flatten(1) for one in (layer, copy)
+    )
+    return torch.cdist(ours, theirs).argmin(dim=1).tolist()
+
+
+def order_by_muting(layer, copy):
+    """Another right way: each head alone, on random rows."""
+    x = torch.randn(7, layer.d_model, generator=torch.Generator().manual_seed(3)).double()
+
+    def alone(one):
+        found = []
+        for h in range(one.n_heads):
+            with head_gates(one, torch.eye(one.n_heads)[h]):
+                found.append(one(x).flatten())
+        return torch.stack(found)
+
+    return torch.cdist(alone(layer), alone(copy)).argmin(dim=1)
+
+
+def inverse_order(layer, copy):
+    order = book_order(layer, copy)
+    return [order.index(h) for h in range(len(order))]
+
+
+def order_by_entries(layer, copy):
+    ours, theirs = (one.W_Q.weight.unflatten(0, (one.n_heads, -1)).flatten(1)
+                    for one in (layer, copy))  # fmt: skip
+    return torch.cdist(ours, theirs).argmin(dim=1).tolist()
+
+
+RIGHT[check_order] = [
+    (book_order,),
+    (order_by_muting,),
+    (lambda layer, copy: tuple(book_order(layer, copy, use=[1])),),
+]
+WRONG[check_order] = [
+    (..., "Nothing to check so far: return the order"),
+    (lambda layer, copy: None, "Nothing to check so far"),
+    (inverse_order, "the other direction"),
+    (lambda layer, copy: book_order(layer, copy, use=[0]), "have the same map of weights"),
+    (order_by_entries, "The entries of the matrices are of no use"),
+    (lambda layer, copy: range(5), "The entries of the matrices are of no use"),
+    (lambda layer, copy: [0], "Return the numbers of the copy's heads"),
+    (lambda layer, copy: 3, "Return the numbers of the copy's heads"),
 ]

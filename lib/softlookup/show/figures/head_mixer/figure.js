@@ -58,7 +58,7 @@ class Mixer {
       { "aria-label": `Mute head ${h}` },
     );
     const solo = button(
-      "Solo",
+      "Only",
       () => this.hear(this.alone(h) ? () => true : (other) => other === h),
       { "aria-label": `Only head ${h}` },
     );
