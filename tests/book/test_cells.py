@@ -16,7 +16,6 @@ NOT_YET = {
     "soft_lookup",
     "limits",
     "many_heads",
-    "transformer",
     "positions",
     "training",
     "modern_attention",

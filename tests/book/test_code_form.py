@@ -12,7 +12,6 @@ SKIP = "fmt: " + "skip"
 NOT_YET = {
     "chapters/limits.ipynb",
     "chapters/many_heads.ipynb",
-    "chapters/transformer.ipynb",
     "chapters/positions.ipynb",
     "chapters/training.ipynb",
     "chapters/modern_attention.ipynb",
@@ -43,7 +42,6 @@ NOT_YET = {
     "lib/softlookup/exercises/soft_lookup.py",
     "lib/softlookup/exercises/tasks.py",
     "lib/softlookup/exercises/training.py",
-    "lib/softlookup/exercises/transformer.py",
     "lib/softlookup/language_models/language_model.py",
     "lib/softlookup/tokenization/wordpiece.py",
     "lib/softlookup/translation/training.py",

@@ -39,7 +39,6 @@ TOO_EASY = {
     "soft_lookup",
     "limits",
     "many_heads",
-    "transformer",
     "positions",
     "training",
     "modern_attention",
