@@ -15,7 +15,6 @@ from book_site.checks import check_words, fold, words_and_code
 NOT_YET = {
     "soft_lookup",
     "limits",
-    "transformer",
     "positions",
     "training",
     "modern_attention",

@@ -37,7 +37,6 @@ ANSWERED = {
 TOO_EASY = {
     "soft_lookup",
     "limits",
-    "transformer",
     "positions",
     "training",
     "modern_attention",

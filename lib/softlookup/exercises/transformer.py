@@ -1,90 +1,90 @@
-"""Checks of chapter 18: counting parameters, printed sizes, what reaches what, BLEU."""
+"""Checks of chapter 18: counting parameters, the best wrong order, BLEU, a decoder, resampling."""
 
+import itertools
 import math
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 
-from softlookup.exercises.compare import advised, integers, numbers, one_number
+from softlookup.attention.positions import sinusoidal
+from softlookup.exercises.compare import advised, compare, one_number
 from softlookup.exercises.verdict import Answer, Wrong, exercise
+from softlookup.masks import causal_mask
 from softlookup.models import Transformer, TransformerConfig
 from softlookup.models.encoder_decoder import parameter_counts
 from softlookup.translation import corpus_bleu
 
 _VOCAB = 37_000
-BIASES_OR_NORMS = (
-    "30,720 are missing: the biases of all feed-forward layers or, as chance will have it, the "
-    "gains and shifts of all norms. Which did you leave out?"
-)
-NORM_OR_BIASES = (
-    "6,144 are missing: the third norm of all decoder blocks or, as chance will have it, the "
-    "outer bias (512) of all feed-forward layers. Which did you leave out?"
-)
 
 
-@exercise("count the parameters of the base model.")
-def check_base_count(count: Answer) -> str:
-    """Check how many parameters the base model has with 37,000 shared tokens.
+@exercise("count the parameters.")
+def check_lopsided_count(count: Answer) -> str:
+    """Check how many parameters the base model has with ten blocks that read and two that write.
 
     Args:
         count: The learner's number, exact.
 
     Chapter: transformer#exercises
     """
-    config = TransformerConfig.base(_VOCAB)
+    config = TransformerConfig(_VOCAB, n_encoder_layers=10, n_decoder_layers=2)
     right, core = parameter_counts(config).total, parameter_counts(config).core
-    d, d_ff, table = 512, 2048, _VOCAB * 512
+    d, table = 512, _VOCAB * 512
+    attention, norm = 4 * d * d, 2 * d
+    base = parameter_counts(TransformerConfig.base(_VOCAB)).total
+    turned = TransformerConfig(_VOCAB, n_encoder_layers=2, n_decoder_layers=10)
     mistakes = [
-        (core, "That is the core, without any embedding."),
+        (core, "Those are the blocks, without any embedding."),
         (core + 2 * table, "Source, target and output are one matrix: count it once, not twice."),
         (core + 3 * table, "Source, target and output are one matrix: count it once, not 3 times."),
-        (right + 18 * 4 * d, "The projections of attention have no biases here."),
-        (right + 2 * 2 * d, "Behind the last post-norm block there is no further norm."),
-        (right + 18 * 4 * d + 2 * 2 * d, "That is PyTorch's core: it has biases and final norms."),
-        (right - 12 * (d_ff + d), BIASES_OR_NORMS),
-        (right - 30 * d, "A LayerNorm has a gain and a shift: 1,024 numbers, not 512."),
-        (right - 6 * 2 * d, NORM_OR_BIASES),
-        (right - 12 * d_ff, "A feed-forward layer has two biases: one of 2,048, and one of 512."),
-        (table + core // 6, "That is one block of each kind. There are six."),
-        (right - 6 * 4 * d * d, "A decoder block has two attentions: one reads the encoder."),
-        (right - 6 * (4 * d * d + 2 * d), "A decoder block reads the encoder: one more sub-layer."),
-        (right - 18 * d * d, "An attention has four matrices: queries, keys, values, and output."),
-        (65_000_000, "That is what the paper prints. Count."),
+        (base, "That is the base model with six blocks on each side."),
+        (
+            parameter_counts(turned).total,
+            "Ten blocks read, and two write; you have it reversed: an encoder block is smaller.",
+        ),
+        (base - 4 * attention, "The attention that a block loses takes its norm along."),
+        (base - 4 * norm, "With its norm a block loses the attention that the norm belongs to."),
+        (base - attention - norm, "Four blocks have become encoder blocks, not one."),
+        (base - 6 * (attention + norm), "All twelve would read then. Two still write."),
+        (right + 14 * 4 * d, "The projections of attention have no biases here."),
+        (right + 2 * norm, "Behind the last post-norm block there is no further norm."),
     ]
     found = one_number(count.value, "The count")
     if found != right:
         aside = (
-            f"{found:,.0f} is not right. Start with one attention: four matrices of 512 times 512."
+            f"{found:,.0f} is not right. Start from 63,045,632: four decoder blocks become encoder "
+            "blocks."
         )
         raise Wrong(advised(found, mistakes, aside, rel_tol=0))
-    return "63,045,632: the core has 44,101,632, the shared table 18,944,000."
+    return "58,847,232: the same twelve blocks, 4 million parameters less, and a fast writer."
 
 
-@exercise(
-    "give the smallest and the largest vocabulary for base.",
-    "give the smallest and the largest vocabulary for big.",
-)
-def check_vocabularies(base: Answer, big: Answer) -> str:
-    """Check which vocabularies would make the printed sizes true, 65 and 213 million.
+@exercise("return the words in another order.")
+def check_order(answer: Answer) -> str:
+    """Check a function of a list of words: another order of them with the highest BLEU.
 
     Args:
-        base: The smallest and the largest vocabulary for which the base model has, rounded to
-            millions, 65.
-        big: The same for the big model and 213.
+        answer: The learner's function; the words are all different, and five at least.
 
     Chapter: transformer#exercises
     """
-    for name, answer, make, printed in (
-        ("base", base, TransformerConfig.base, 65),
-        ("big", big, TransformerConfig.big, 213),
-    ):
-        found = numbers(answer.value, torch.zeros(2), f"The two vocabularies for {name}").tolist()
-        if not all(value.is_integer() for value in found):  # infinity is no integer, either
-            raise Wrong(f"For {name}: tokens are whole numbers. Which way must you round?")
-        _same_vocabularies(name, found, make(_VOCAB), printed)
-    return "39,841 to 41,793 for base, 35,368 to 36,344 for big: no number is in both."
+    for text in _SENTENCES:
+        words = text.split()
+        found = answer(list(words))
+        if isinstance(found, str):
+            found = found.split()
+        if not isinstance(found, Sequence) or not all(isinstance(word, str) for word in found):
+            raise Wrong(f"Return a list of words; for “{text}” you returned {found!r}.")
+        shown = f"For “{text}” you write “{' '.join(found)}”"
+        if sorted(found) != sorted(words):
+            raise Wrong(f"{shown}: these are not the same words, each of them once.")
+        if list(found) == words:
+            raise Wrong(f"{shown}: that is the order of the reference itself.")
+        score, best = _bleu_of(found, words), _bleu_of([words[-1], *words[:-1]], words)
+        if score < best - 1e-9:
+            raise Wrong(f"{shown}: BLEU {score:.1f}. {_advice_on_order(list(found), words)}")
+    return "One break, where it spoils least: a word has gone from one end to the other."
 
 
 @exercise("return the number of parameters.")
@@ -103,41 +103,20 @@ def check_pytorch_count(answer: Answer) -> str:
         found = one_number(answer(d, d_ff, n_layers), "The count")
         biases, norms = 3 * n_layers * 4 * d, 2 * 2 * d
         mistakes = [
-            (biases + norms,
-             "PyTorch's attention has four biases, and each stack ends with a norm."),
+            (
+                biases + norms,
+                "PyTorch's attention has four biases, and each stack ends with a norm.",
+            ),
             (biases, "PyTorch's projections of attention have biases: four of d_model."),
             (norms, "PyTorch puts one more LayerNorm behind each of the two stacks."),
             (norms // 2, "Both stacks end with a LayerNorm, not one of them."),
-        ]  # fmt: skip
+        ]
         if found != right:
             asked = f"nn.Transformer({d}, 8, {n_layers}, {n_layers}, {d_ff})"
             gap = f"{abs(found - right):,.0f} too {'many' if found > right else 'few'}"
             plain = f"it has {right:,} parameters, you count {found:,.0f}, {gap}."
             raise Wrong(f"{asked}: {advised(right - found, mistakes, plain, rel_tol=0)}")
     return "44,140,544 for the base size: 36,864 biases and 2,048 of final norms above our core."
-
-
-@exercise("return a list of places of the target.")
-def check_changed(answer: Answer) -> str:
-    """Check a function of (model, source, length, target, j): which scores source token j moves.
-
-    Args:
-        answer: The learner's function. ``source`` holds the ids of one text, (1, n_k), of which
-            the first ``length`` are tokens and the others filler; ``target`` those of another,
-            (1, n_q). It returns the places of the target whose scores change when another token
-            stands at place j of the source.
-
-    Chapter: transformer#exercises
-    """
-    generator = torch.Generator().manual_seed(15)
-    for model in _models():
-        for length, n_q, j in ((5, 4, 0), (5, 4, 4), (3, 6, 4), (3, 6, 1), (1, 1, 0)):
-            source = torch.randint(11, (1, 5), generator=generator)
-            target = torch.randint(11, (1, n_q), generator=generator)
-            right = _moved(model, source, length, target, j)
-            found = _places(answer(model, source, length, target, j))
-            _same_places(found, right, n_q, length, j)
-    return "One token of the source moves every score; filler moves none. Nothing is masked here."
 
 
 @exercise("return one score for the whole corpus.")
@@ -162,81 +141,233 @@ def check_bleu(answer: Answer) -> str:
     return "Clipped counts of the whole corpus, a geometric mean, and a price for what is short."
 
 
-def _same_vocabularies(
-    name: str, found: list[float], config: TransformerConfig, millions: int
-) -> None:
-    right = _fitting(config, millions - 0.5, millions + 0.5)
-    if found == right:
-        return
-    mistakes = [
-        (right[::-1], "The smaller one comes first."),
-        (_fitting(config, millions, millions + 1), "Rounded, not cut off: 64.6 is printed as 65."),
-        (_fitting(replace(config, tie="none"), millions - 0.5, millions + 0.5),
-         "One matrix serves source, target and output: a token costs one row, not three."),
-        (_fitting(replace(config, attention_bias=True), millions - 0.5, millions + 0.5),
-         "The projections of attention have no biases here."),
-    ]  # fmt: skip
-    for mistaken, advice in mistakes:
-        if found == mistaken:
-            raise Wrong(f"For {name}: {advice}")
-    for value, end, wanted in zip(found, ("smallest", "largest"), right, strict=True):
-        if value != wanted:
-            total = parameter_counts(replace(config, vocab_size=max(int(value), 1))).total
-            if abs(value - wanted) <= 2:
-                raise Wrong(f"For {name}: nearly. With {value:,.0f} tokens it has {total:,}; is "
-                            f"that the {end} that rounds to {millions} million?")  # fmt: skip
-            raise Wrong(
-                f"For {name}, with {value:,.0f} tokens it has {total:,} parameters, and that is "
-                f"not the {end} that rounds to {millions} million."
-            )
+@exercise("return a row of scores for each place.")
+def check_decoder(answer: Answer) -> str:
+    """Check a function of (model, target, context, length): the decoder, computed by hand.
+
+    Args:
+        answer: The learner's function. ``target`` holds the ids of one text, (n_q,), ``context``
+            the encoder's rows, (n_k, d_model), of which the first ``length`` are tokens. It returns
+            the scores of the next token at each place, (n_q, vocab).
+
+    Chapter: transformer#exercises
+    """
+    generator = torch.Generator().manual_seed(18)
+    for sizes, n_k, length, n_q in _DECODERS:
+        model = _random_model(*sizes)
+        context = torch.randn(n_k, sizes[0], generator=generator, dtype=torch.float64)
+        target = torch.randint(13, (n_q,), generator=generator)
+        right = _decoded(model, target, context, length)
+        found = answer(model, target.clone(), context.clone(), length)
+        if isinstance(found, Tensor):
+            found = found.detach()
+        mistakes = [
+            (_decoded(model, target, context, length, slip), advice)
+            for slip, advice in _DECODER_SLIPS.items()
+        ]
+        mistakes.append((right.softmax(dim=-1), "Those are probabilities. Return the scores."))
+        d_model, n_layers, n_heads = sizes
+        case = (
+            f"With {n_layers} blocks of width {d_model}, {n_heads} heads, {n_q} target tokens and "
+            f"{length} of {n_k} rows to be read: "
+        )
+        compare(
+            found,
+            right,
+            "The scores",
+            mistakes,
+            f"{case}the scores are not the library's. Compare the rows after each sub-layer of the "
+            "first block.",
+            shapes={
+                (n_q, d_model): f"{case}those are rows of width {d_model}. The last step compares "
+                "them with the embedding table.",
+                (1, n_q, 13): "Return one row for each place, without an axis for the batch.",
+            },
+            case=case,
+            tolerance=1e-9,
+        )
+    return "The whole decoder, from bare matrices: masks, scale, norms and heads are all right."
 
 
-def _fitting(config: TransformerConfig, low: float, high: float) -> list[float]:
-    """The smallest and largest vocabulary with a total from ``low`` up to below ``high``."""
-    core = parameter_counts(config).core
-    row = config.d_model * {"all": 1, "none": 3}[config.tie]
-    return [float(math.ceil((low * 1e6 - core) / row)),
-            float(math.ceil((high * 1e6 - core) / row) - 1)]  # fmt: skip
+@exercise("return the share of the draws.")
+def check_share_ahead(answer: Answer) -> str:
+    """Check a function of two systems' texts and the references: how often the first is ahead.
+
+    Args:
+        answer: The learner's function. It returns the share of all draws, with replacement and in
+            order, in which the corpus BLEU of the first system is strictly higher.
+
+    Chapter: transformer#exercises
+    """
+    for first, second, references in _SYSTEMS:
+        texts = list(first), list(second), list(references)
+        found = one_number(answer(*texts), "The share")
+        right = _share_ahead(first, second, references)
+        if not math.isclose(found, right, rel_tol=1e-6, abs_tol=1e-6):
+            shown = f"For {list(first)} and {list(second)}"
+            mistakes = [(share, words) for share, words in _share_slips(first, second, references)]
+            plain = f"the share is {right:.4f}, you have {found:.4f}."
+            raise Wrong(f"{shown}: {advised(found, mistakes, plain, abs_tol=1e-6)}")
+    return "Both systems are scored on the same draws: that is the paired bootstrap."
 
 
-def _same_places(found: set[int], right: set[int], n_q: int, length: int, j: int) -> None:
-    if found == right:
-        return
-    asked = f"With {length} source tokens, {n_q} target tokens and j = {j}"
-    if not right and j >= length:
-        raise Wrong(f"{asked}: place {j} is filler, no score moves. You list {sorted(found)}. "
-                    "Do you pass the length to the model?")  # fmt: skip
-    if not right:
-        raise Wrong(f"{asked}: this model reads nothing of the source, so no score moves. Compare "
-                    "the scores before and after, instead of thinking.")  # fmt: skip
-    if found == set(range(j, n_q)) or found == set(range(j + 1, n_q)):
-        raise Wrong(f"{asked}: the causal mask is for the target's own tokens. Every place reads "
-                    "the whole source.")  # fmt: skip
-    raise Wrong(f"{asked}: {sorted(right)} move; you list {sorted(found)}.")
+def _bleu_of(words: Sequence[str], reference: Sequence[str]) -> float:
+    text, wanted = " ".join(words), " ".join(reference)
+    return corpus_bleu([text], [wanted], smoothing="none", tokenized=True).score
 
 
-def _places(answer: object) -> set[int]:
-    return set(integers(answer, f"Return a list of places, like [0, 1]; you returned {answer!r}."))
+def _advice_on_order(found: list[str], words: list[str]) -> str:
+    """What is wrong with an order, from the number of its breaks."""
+    pairs = list(itertools.pairwise(words))
+    breaks = sum(pair not in pairs for pair in itertools.pairwise(found))
+    if breaks == 1:
+        return "One break is the least. But where in the sentence does it spoil the fewest runs?"
+    return f"The chain is broken in {breaks} places; one is enough for another order."
 
 
-def _moved(model: Transformer, source: Tensor, length: int, target: Tensor, j: int) -> set[int]:
-    other = source.clone()
-    other[0, j] = (other[0, j] + 1) % 11
-    with torch.no_grad():
-        before, after = (model(ids, [length], target)[0] for ids in (source, other))
-    return set((before != after).any(dim=-1).nonzero().flatten().tolist())
+_SENTENCES = (
+    "he hit me with pie",
+    "people are fixing the roof of a house",
+    "a man in an orange hat is looking at something",
+)
 
 
-def _models() -> list[Transformer]:
-    """A model, and one whose decoder makes nothing of what it reads."""
-    config = TransformerConfig(11, d_model=8, n_heads=2, d_ff=16, n_encoder_layers=2,
-                               n_decoder_layers=2, dropout=0.0)  # fmt: skip
+def _random_model(d_model: int, n_layers: int, n_heads: int) -> Transformer:
+    config = TransformerConfig(
+        13,
+        d_model=d_model,
+        n_heads=n_heads,
+        d_ff=3 * d_model,
+        n_encoder_layers=1,
+        n_decoder_layers=n_layers,
+        dropout=0.0,
+    )
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(15)
-        model, deaf = (Transformer(config).double().eval() for _ in range(2))
-    for block in deaf.decoder:
-        nn.init.zeros_(block.cross_attention.layer.W_O.weight)
-    return [model, deaf]
+        torch.manual_seed(d_model)
+        model = Transformer(config).double().eval().requires_grad_(False)
+        for p in model.parameters():
+            nn.init.normal_(p, std=0.4)
+    return model
+
+
+_DECODERS = (
+    ((8, 1, 1), 5, 5, 4),
+    ((12, 2, 3), 5, 5, 6),
+    ((8, 3, 2), 7, 3, 1),
+    ((20, 2, 4), 6, 2, 5),
+)
+"""Width, blocks and heads; rows of the context, those that are tokens, tokens of the target."""
+
+_DECODER_SLIPS = {
+    "future": "each place reads the future of the target. Where is the causal mask?",
+    "filler": "the rows of the filler are read. Which columns may cross-attention not see?",
+    "unscaled": "the rows of the table are not multiplied by the root of d_model.",
+    "no places": "the position codes are missing.",
+    "late places": "the position codes of the target begin at 0.",
+    "deaf": "the source is not read. Where is cross-attention?",
+    "cross first": "the target reads itself first, and then the source.",
+    "causal cross": "the causal mask is for the target's own tokens, not for the source.",
+}
+
+
+def _decoded(
+    model: Transformer, target: Tensor, context: Tensor, length: int, slip: str = ""
+) -> Tensor:
+    """The scores of the library's blocks, or those of a known slip."""
+    n_q, n_k, d_model = len(target), len(context), model.config.d_model
+    scale = 1.0 if slip == "unscaled" else math.sqrt(d_model)
+    x = scale * model.embedding.weight[target]
+    if slip != "no places":
+        start = int(slip == "late places")
+        x = x + sinusoidal(n_q, d_model, start=start, dtype=torch.float64)
+    past = torch.ones(n_q, n_q, dtype=torch.bool) if slip == "future" else causal_mask(n_q)
+    read = (torch.arange(n_k) < (n_k if slip == "filler" else length)).expand(n_q, n_k)
+    if slip == "causal cross":
+        read = read & (torch.arange(n_k) <= torch.arange(n_q).unsqueeze(-1))
+    for block in model.decoder:
+        own = lambda x, block=block: block.self_attention(x, mask=past)  # noqa: E731
+        other = lambda x, block=block: block.cross_attention(x, context, mask=read)  # noqa: E731
+        for step in _order_of(own, other, slip):
+            x = step(x)
+        x = block.feed_forward(x)
+    return x @ model.embedding.weight.T
+
+
+def _order_of(own: Callable, other: Callable, slip: str) -> list[Callable]:
+    if slip == "deaf":
+        return [own]
+    return [other, own] if slip == "cross first" else [own, other]
+
+
+_SYSTEMS = (
+    (
+        ("he hit me with a pie", "the dog runs through the wet grass"),
+        ("he hit me with the pie", "a dog runs through the wet grass"),
+        ("he hit me with a pie", "a dog runs through the wet grass"),
+    ),
+    (
+        ("a man in a red hat", "two girls read a big book", "a cat sleeps on the mat"),
+        ("a man in an orange hat", "two girls read a book", "the cat sleeps on the warm mat"),
+        ("a man in an orange hat", "two girls read a big book", "a cat sleeps on the mat"),
+    ),
+    (
+        ("a b c d e f g h", "a b c d", "a b c d e", "h g f e d"),
+        ("a b c d x f g h", "a b c d e", "a b c d e", "h g f e d c b a"),
+        ("a b c d e f g h", "a b c d e", "a b c d e", "h g f e d c b"),
+    ),
+)
+
+
+def _scores(texts: Sequence[str], references: Sequence[str], draw: Sequence[int]) -> float:
+    return corpus_bleu([texts[k] for k in draw], [references[k] for k in draw]).score
+
+
+def _share_ahead(first: Sequence[str], second: Sequence[str], references: Sequence[str]) -> float:
+    draws = list(itertools.product(range(len(references)), repeat=len(references)))
+    ahead = [_scores(first, references, draw) > _scores(second, references, draw) for draw in draws]
+    return sum(ahead) / len(draws)
+
+
+def _share_slips(
+    first: Sequence[str], second: Sequence[str], references: Sequence[str]
+) -> list[tuple[float, str]]:
+    """Known wrong shares, with what to say about each."""
+    n = len(references)
+    draws = list(itertools.product(range(n), repeat=n))
+    one = {draw: _scores(first, references, draw) for draw in draws}
+    other = {draw: _scores(second, references, draw) for draw in draws}
+    single = [[_scores(texts, references, [k]) for k in range(n)] for texts in (first, second)]
+    means = [[sum(scores[k] for k in draw) for draw in draws] for scores in single]
+    sets = list(itertools.combinations_with_replacement(range(n), n))
+    apart = [one[a] > other[b] for a in draws for b in draws] if n < 4 else [False]
+    return [
+        (
+            sum(one[d] >= other[d] for d in draws) / len(draws),
+            "A draw in which both are equal is no win: strictly higher.",
+        ),
+        (
+            sum(other[d] > one[d] for d in draws) / len(draws),
+            "That is the share in which the second is ahead.",
+        ),
+        (
+            sum(a > b for a, b in zip(*means, strict=True)) / len(draws),
+            "Score the draw as one corpus. BLEU is no mean of texts.",
+        ),
+        (
+            sum(one[d] > other[d] for d in sets) / len(sets),
+            "These are sets of texts. The draws in order are more, and not each set is as likely.",
+        ),
+        (
+            float(one[tuple(range(n))] > other[tuple(range(n))]),
+            "That is who is ahead on the texts as they are. Draw with replacement.",
+        ),
+        (
+            sum(apart) / len(apart),
+            "Both systems must be scored on the same draw, not on a draw for each.",
+        ),
+        (100 * sum(one[d] > other[d] for d in draws) / len(draws), "A share is at most 1."),
+        (float(sum(one[d] > other[d] for d in draws)), "That is how many draws. Which share?"),
+    ]
 
 
 _CORPORA = (
@@ -264,16 +395,22 @@ def _bleu_slips(written: list[list[str]], wanted: list[list[str]]) -> list[tuple
     return [
         (penalty * _geometric(clipped), "The scale goes from 0 to 100."),
         (100 * _geometric(clipped), "It is too short: where is the brevity penalty?"),
-        (100 * math.exp(1 - r / c) * _geometric(clipped),
-         "What is longer than the reference is not rewarded: the penalty is at most 1."),
-        (100 * penalty * _geometric(loose),
-         "An n-gram counts at most as often as it stands in the reference."),
-        (100 * penalty * _geometric(recalled),
-         "Divide by the n-grams written, not by those wanted."),
+        (
+            100 * math.exp(1 - r / c) * _geometric(clipped),
+            "What is longer than the reference is not rewarded: the penalty is at most 1.",
+        ),
+        (
+            100 * penalty * _geometric(loose),
+            "An n-gram counts at most as often as it stands in the reference.",
+        ),
+        (
+            100 * penalty * _geometric(recalled),
+            "Divide by the n-grams written, not by those wanted.",
+        ),
         (100 * penalty * sum(clipped) / 4, "The mean over n is geometric: the fourth root."),
         (100 * penalty * clipped[0], "Those are single words. BLEU takes n = 1, 2, 3 and 4."),
         (100 * sum(singles) / len(singles), "Sum all counts first; BLEU is no mean of texts."),
-    ]  # fmt: skip
+    ]
 
 
 def _shares(
@@ -288,8 +425,9 @@ def _shares(
     for n in range(1, 5):
         matches = total = 0
         for text, reference in zip(written, wanted, strict=True):
-            mine, theirs = (Counter(zip(*(t[k:] for k in range(n)), strict=False))
-                            for t in (text, reference))  # fmt: skip
+            mine, theirs = (
+                Counter(zip(*(t[k:] for k in range(n)), strict=False)) for t in (text, reference)
+            )
             matches += sum(
                 min(k, theirs[g]) if clip else k * (g in theirs) for g, k in mine.items()
             )

@@ -23,6 +23,7 @@ EXPERIMENTS = (
     "seq2seq_multi30k",
     "sms_filters",
     "tokens_multi30k",
+    "transformer_multi30k",
     "word2vec_captions",
 )
 """The names of the experiments: of each there is a module, and a JSON file with its result."""

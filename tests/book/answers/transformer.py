@@ -7,13 +7,16 @@ from collections import Counter
 import torch
 from torch import nn
 
+from softlookup.attention.positions import sinusoidal
 from softlookup.exercises.transformer import (
-    check_base_count,
     check_bleu,
-    check_changed,
+    check_decoder,
+    check_lopsided_count,
+    check_order,
     check_pytorch_count,
-    check_vocabularies,
+    check_share_ahead,
 )
+from softlookup.masks import causal_mask
 from softlookup.models import TransformerConfig
 from softlookup.models.encoder_decoder import parameter_counts
 from softlookup.translation import corpus_bleu
@@ -21,89 +24,65 @@ from softlookup.translation import corpus_bleu
 RIGHT, WRONG = {}, {}
 
 
-# The base model
+# A deep encoder and a shallow decoder
 
 
-ATTENTION, THINK, NORM = 4 * 512**2, 2 * 512 * 2048 + 2048 + 512, 2 * 512
-BLOCKS = 6 * (ATTENTION + THINK + 2 * NORM) + 6 * (2 * ATTENTION + THINK + 3 * NORM)
-RIGHT[check_base_count] = [
-    (BLOCKS + 37_000 * 512,),
-    (parameter_counts(TransformerConfig.base(37_000)).total,),
-    (torch.tensor([63_045_632]),),
+ATTENTION, INNER, NORM = 4 * 512**2, 2 * 512 * 2048 + 2048 + 512, 2 * 512
+ENCODER, DECODER = ATTENTION + INNER + 2 * NORM, 2 * ATTENTION + INNER + 3 * NORM
+DEEP = 10 * ENCODER + 2 * DECODER + 37_000 * 512
+RIGHT[check_lopsided_count] = [
+    (DEEP,),
+    (63_045_632 - 4 * (ATTENTION + NORM),),
+    (parameter_counts(TransformerConfig(37_000, n_encoder_layers=10, n_decoder_layers=2)).total,),
+    (torch.tensor([58_847_232]),),
 ]
-WRONG[check_base_count] = [
+WRONG[check_lopsided_count] = [
     (..., "Nothing to check so far: count the parameters"),
-    (44_101_632, "That is the core, without any embedding."),
-    (100_933_632, "count it once, not 3 times"),
-    (81_989_632, "count it once, not twice"),
-    (63_082_496, "The projections of attention have no biases here."),
-    (63_047_680, "there is no further norm"),
-    (63_084_544, "That is PyTorch's core"),
-    (63_045_632 - 12 * 2560, "30,720 are missing: the biases of all feed-forward layers or"),
-    (63_045_632 - 30 * 1024, "30,720 are missing"),
-    (63_045_632 - 30 * 512, "A LayerNorm has a gain and a shift"),
-    (63_045_632 - 6 * 1024, "the third norm of all decoder blocks or, as chance will have it"),
-    (63_045_632 - 12 * 512, "6,144 are missing"),
-    (63_045_632 - 12 * 2048, "two biases: one of 2,048, and one of 512"),
-    (18_944_000 + 3_150_336 + 4_199_936, "one block of each kind. There are six."),
-    (63_045_632 - 6 * 1_048_576, "A decoder block has two attentions"),
-    (63_045_632 - 6 * 1_049_600, "A decoder block reads the encoder: one more sub-layer."),
-    (63_045_632 - 18 * 512**2, "An attention has four matrices"),
-    (65_000_000, "That is what the paper prints."),
-    (63_045_633, "63,045,633 is not right. Start with one attention"),
+    (DEEP - 37_000 * 512, "Those are the blocks, without any embedding."),
+    (DEEP + 37_000 * 512, "count it once, not twice"),
+    (DEEP + 2 * 37_000 * 512, "count it once, not 3 times"),
+    (63_045_632, "six blocks on each side"),
+    (2 * ENCODER + 10 * DECODER + 37_000 * 512, "you have it reversed"),
+    (63_045_632 - 4 * ATTENTION, "takes its norm along"),
+    (63_045_632 - 4 * NORM, "the attention that the norm belongs to"),
+    (63_045_632 - ATTENTION - NORM, "Four blocks have become encoder blocks"),
+    (12 * ENCODER + 37_000 * 512, "Two still write"),
+    (DEEP + 14 * 4 * 512, "have no biases here"),
+    (DEEP + 2 * NORM, "there is no further norm"),
+    (DEEP + 1, "58,847,233 is not right. Start from"),
     ("many", "should be one number"),
 ]
 
 
-# The vocabularies
-
-BASE, BIG = (39_841, 41_793), (35_368, 36_344)
+# The best wrong order
 
 
-def by_search(config, millions):
-    core, d = parameter_counts(config).core, config.d_model
-    rounded = {v: math.floor((core + v * d) / 1e6 + 0.5) for v in range(30_000, 45_000)}
-    fitting = [v for v, size in rounded.items() if size == millions]
-    return fitting[0], fitting[-1]
-
-
-RIGHT[check_vocabularies] = [
-    (BASE, BIG),
-    (torch.tensor(BASE), list(BIG)),
-    (by_search(TransformerConfig.base(1), 65), by_search(TransformerConfig.big(1), 213)),
+RIGHT[check_order] = [
+    (lambda words: [words[-1], *words[:-1]],),
+    (lambda words: words[1:] + words[:1],),
+    (lambda words: " ".join(words[1:] + words[:1]),),
+    (lambda words: max((list(order) for order in rotations(words)), key=lambda o: same(o, words)),),
 ]
-WRONG[check_vocabularies] = [
-    (
-        ...,
-        ...,
-        "Nothing to check so far: give the smallest and the largest vocabulary for base",
-    ),
-    (
-        BASE,
-        ...,
-        "Nothing to check so far: give the smallest and the largest vocabulary for big",
-    ),
-    (BASE[::-1], BIG, "For base: The smaller one comes first."),
-    ((40_818, 42_770), BIG, "For base: Rounded, not cut off"),
-    ((13_281, 13_931), BIG, "For base: One matrix serves source, target and output"),
-    ((39_769, 41_721), BIG, "For base: The projections of attention have no biases here."),
-    (
-        (39_841, 41_794),
-        BIG,
-        "For base: nearly. With 41,794 tokens it has 65,500,160; is that the",
-    ),
-    (
-        (39_840, 41_793),
-        BIG,
-        "nearly. With 39,840 tokens it has 64,499,712; is that the smallest",
-    ),
-    ((37_000, 41_793), BIG, "with 37,000 tokens it has 63,045,632 parameters, and that is not"),
-    (BASE, BASE, "For big, with 39,841 tokens it has"),
-    (BASE, (35_368, 36_345), "For big: nearly"),
-    (40_000, BIG, "should have shape (2,)"),
-    ((39_840.6, 41_793.0), BIG, "For base: tokens are whole numbers."),
-    (BASE, (35_368, math.inf), "For big: tokens are whole numbers."),
+WRONG[check_order] = [
+    (..., "Nothing to check so far: return the words in another order"),
+    (lambda words: words, "that is the order of the reference itself"),
+    (lambda words: words[::-1], "The chain is broken in 4 places; one is enough"),
+    (lambda words: words[2:] + words[:2], "One break is the least. But where"),
+    (lambda words: [*words[:-2], words[-1], words[-2]], "broken in 2 places"),
+    (lambda words: words[:-1], "these are not the same words"),
+    (lambda words: [words[0], *words], "these are not the same words"),
+    (lambda words: 5, "Return a list of words"),
+    (lambda words: [1, 2], "Return a list of words"),
+    (lambda words: words[99], "Your code stopped with IndexError"),
 ]
+
+
+def rotations(words):
+    return [words[k:] + words[:k] for k in range(1, len(words))]
+
+
+def same(order, words):
+    return corpus_bleu([" ".join(order)], [" ".join(words)], smoothing="none").score
 
 
 # PyTorch's count
@@ -140,46 +119,130 @@ WRONG[check_pytorch_count] = [
 ]
 
 
-# What moves
+# The decoder
 
 
-def changed(model, source, length, target, j):
-    other = source.clone()
-    other[0, j] = (other[0, j] + 1) % 11
-    before, after = (model(ids, [length], target)[0] for ids in (source, other))
-    return [i for i in range(target.shape[1]) if not torch.equal(before[i], after[i])]
+def normed(x, norm):
+    return nn.functional.layer_norm(x, x.shape[-1:], norm.weight, norm.bias, norm.eps)
 
 
-def by_jacobian(model, source, length, target, j):
-    """The encoder's output is differentiated; nothing is replaced."""
-    context, mask = model.encode(source, [length])
-    flow = torch.autograd.functional.jacobian(lambda c: model.decode(target, c, mask)[0], context)
-    reads = flow.abs().sum(dim=(1, 2, 3, 4)) > 0
-    return reads.nonzero().flatten() if j < length else torch.tensor([])
+def attended(layer, x, context, mask):
+    """All heads at once, with PyTorch's fused kernel."""
+    split = [
+        W(rows).unflatten(-1, (layer.n_heads, -1)).transpose(0, 1)
+        for W, rows in ((layer.W_Q, x), (layer.W_K, context), (layer.W_V, context))
+    ]
+    heads = nn.functional.scaled_dot_product_attention(*split, attn_mask=mask)
+    return layer.W_O(heads.transpose(0, 1).flatten(1))
 
 
-def without_length(model, source, length, target, j):
-    return changed(model, source, source.shape[1], target, j)
+def decode(model, target, context, length, *, scaled=True, places=True, start=0, filler=True,
+           future=False, cross=True, cross_first=False, causal_cross=False, head=True):  # fmt: skip
+    d, n_q, n_k = model.config.d_model, len(target), len(context)
+    y = model.embedding.weight[target] * (math.sqrt(d) if scaled else 1)
+    y = y + sinusoidal(n_q, d, start=start, dtype=y.dtype) if places else y
+    past = torch.ones(n_q, n_q, dtype=torch.bool) if future else causal_mask(n_q)
+    read = (torch.arange(n_k) < (length if filler else n_k)).expand(n_q, n_k)
+    if causal_cross:
+        read = read & (torch.arange(n_k) <= torch.arange(n_q)[:, None])
+    for block in model.decoder:
+        own, other, last = block.self_attention, block.cross_attention, block.feed_forward
+        for part in (other, own) if cross_first else (own, other):
+            if part is own:
+                y = normed(y + attended(own.layer, y, y, past), own.norm)
+            elif cross:
+                y = normed(y + attended(other.layer, y, context, read), other.norm)
+        inner = nn.functional.relu(last.layer.W_1(y))
+        y = normed(y + last.layer.W_2(inner), last.norm)
+    return y @ model.embedding.weight.T if head else y
 
 
-RIGHT[check_changed] = [
-    (changed,),
-    (by_jacobian,),
-    (lambda *given: set(changed(*given)),),
+def with_gradient(*given):
+    given[0].requires_grad_(True)
+    return decode(*given)
+
+
+RIGHT[check_decoder] = [
+    (decode,),
+    (with_gradient,),
+    (lambda *given: decode(*given).tolist(),),
+]
+WRONG[check_decoder] = [
+    (..., "Nothing to check so far: return a row of scores"),
+    (lambda *given: decode(*given, scaled=False), "not multiplied by the root of d_model"),
+    (lambda *given: decode(*given, places=False), "the position codes are missing"),
+    (lambda *given: decode(*given, start=1), "position codes of the target begin at 0"),
+    (lambda *given: decode(*given, filler=False), "Which columns may cross-attention not see"),
+    (lambda *given: decode(*given, future=True), "Where is the causal mask?"),
+    (lambda *given: decode(*given, cross=False), "Where is cross-attention?"),
+    (lambda *given: decode(*given, cross_first=True), "reads itself first, and then the source"),
+    (lambda *given: decode(*given, causal_cross=True), "the causal mask is for the target's own"),
+    (lambda *given: decode(*given, head=False), "The last step compares them with the embedding"),
+    (lambda *given: decode(*given).softmax(dim=-1), "Those are probabilities"),
+    (lambda *given: decode(*given)[None], "without an axis for the batch"),
+    (lambda *given: 2 * decode(*given), "Compare the rows after each sub-layer"),
+    (lambda *given: "scores", "The scores"),
+    (lambda m, t, c, n: m.decoder[99], "Your code stopped with IndexError"),
 ]
 
 
-WRONG[check_changed] = [
-    (..., "Nothing to check so far: return a list of places of the target."),
-    (lambda *_: 3, "Return a list of places, like [0, 1]; you returned 3."),
-    (lambda *_: ["first"], "Return a list of places"),
-    (without_length, "place 4 is filler, no score moves. You list [0, 1, 2, 3, 4, 5]. Do you"),
-    (lambda m, s, n, t, j: range(t.shape[1]), "place 4 is filler"),
-    (lambda m, s, n, t, j: range(j, t.shape[1]), "the causal mask is for the target's own"),
-    (lambda m, s, n, t, j: range(j + 1, t.shape[1]), "j = 0: the causal mask is for the"),
-    (lambda m, s, n, t, j: range(t.shape[1]) if j < n else [], "reads nothing of the source"),
-    (lambda *_: [], "j = 0: [0, 1, 2, 3] move; you list []."),
-    (lambda m, s, n, t, j: m(s, [n], t[:, 1000]), "Your code stopped with IndexError"),
+# Resampling
+
+
+def share_ahead(first, second, references, *, ties=False, corpus=True, scale=True):
+    n, wins = len(references), []
+    for code in range(n**n):  # the digits of a number in base n
+        draw = [code // n**k % n for k in range(n)]
+        pair = []
+        for system in (first, second):
+            written, wanted = [system[k] for k in draw], [references[k] for k in draw]
+            if corpus:
+                pair.append(corpus_bleu(written, wanted).score)
+            else:
+                singles = zip(written, wanted, strict=True)
+                pair.append(sum(corpus_bleu([h], [r]).score for h, r in singles))
+        wins.append(pair[0] > pair[1] or (ties and pair[0] == pair[1]))
+    return sum(wins) / len(wins) if scale else sum(wins)
+
+
+def as_they_are(first, second, references):
+    return float(corpus_bleu(first, references).score > corpus_bleu(second, references).score)
+
+
+def without_order(first, second, references):
+    n, wins = len(references), []
+    for draw in itertools.combinations_with_replacement(range(n), n):
+        wanted = [references[k] for k in draw]
+        one, other = (corpus_bleu([s[k] for k in draw], wanted).score for s in (first, second))
+        wins.append(one > other)
+    return sum(wins) / len(wins)
+
+
+def on_other_draws(first, second, references):
+    n, scores = len(references), []
+    for system in (first, second):
+        draws = itertools.product(range(n), repeat=n)
+        scores.append(
+            [corpus_bleu([system[k] for k in d], [references[k] for k in d]).score for d in draws]
+        )
+    wins = [a > b for a in scores[0] for b in scores[1]]
+    return sum(wins) / len(wins)
+
+
+RIGHT[check_share_ahead] = [(share_ahead,), (lambda *g: torch.tensor(share_ahead(*g)),)]
+WRONG[check_share_ahead] = [
+    (..., "Nothing to check so far: return the share of the draws"),
+    (lambda *g: share_ahead(*g, ties=True), "A draw in which both are equal is no win"),
+    (lambda a, b, r: share_ahead(b, a, r), "the share in which the second is ahead"),
+    (lambda *g: share_ahead(*g, corpus=False), "Score the draw as one corpus"),
+    (lambda *g: share_ahead(*g, scale=False), "That is how many draws"),
+    (lambda *g: 100 * share_ahead(*g), "A share is at most 1"),
+    (as_they_are, "who is ahead on the texts as they are"),
+    (without_order, "These are sets of texts"),
+    (on_other_draws, "scored on the same draw"),
+    (lambda *g: 0.123, "you have 0.1230"),
+    (lambda *g: [0.1, 0.2], "should have shape (1,)"),
+    (lambda *g: 1 / 0, "ZeroDivisionError"),
 ]
 
 

@@ -1,0 +1,116 @@
+"""A small Transformer reads real French, beside the recurrent translators of chapter 11.
+
+The captions of Multi30k, the words that are known, the number of batches and the scores are those
+of ``seq2seq_multi30k``; only the model is another one. How good are its translations of captions
+that it never saw, and where does its cross-attention look?
+"""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from softlookup.language_models import known_words
+from softlookup.recorded.captions import parallel_captions
+from softlookup.recorded.seq2seq_multi30k import (
+    COMMON,
+    SHOWN,
+    SMALL,
+    by_length,
+    known_only,
+    scored,
+    short_pairs,
+)
+from softlookup.translation import Translator, corpus_bleu, train_transformer
+
+DATA = ("multi30k",)
+SEED = 0
+
+Sentence = Sequence[str]
+Captions = Mapping[str, Sequence[str]]
+
+
+def load() -> dict[str, Captions] | None:
+    """The French and English captions for training and test, or None after a printed line."""
+    return parallel_captions(["train", "test"], ["fr", "en"])
+
+
+def run_small() -> dict:
+    """The same on ten captions of our own; the last two are held out."""
+    data = {
+        "train": {language: texts[:8] for language, texts in SMALL.items()},
+        "test": {language: texts[8:] for language, texts in SMALL.items()},
+    }
+    sizes = {"d_model": 8, "d_ff": 8, "batch_size": 8, "learning_rate": 0.02}
+    return run(data, common=1, shown=(0, 1), n_steps=40, **sizes)
+
+
+def run(
+    data: Mapping[str, Captions],
+    *,
+    common: int = COMMON,
+    shown: Sequence[int] = SHOWN,
+    d_model: int = 96,
+    d_ff: int = 192,
+    n_steps: int = 1300,
+    batch_size: int = 64,
+    learning_rate: float = 0.004,
+) -> dict:
+    """Train a Transformer on the short captions, and translate those that are held out.
+
+    Args:
+        data: Under "train" and "test" the captions of each language; line i says the same in both.
+        common: How often a word must occur to be known.
+        shown: The test captions that are kept with their translations.
+        d_model: The width of a row.
+        d_ff: The width inside a feed-forward layer.
+        n_steps: How many batches it reads; with none, only the texts are measured.
+        batch_size: How many captions a batch has.
+        learning_rate: The largest step size.
+
+    Returns:
+        The sizes of the texts, the model's parameters and scores, BLEU by the book's own function,
+        too, and the captions shown with the weights of the last block's cross-attention.
+    """
+    train, test = (short_pairs(data[split]) for split in ("train", "test"))
+    known = [set(known_words([pair[side] for pair in train], common)) for side in (0, 1)]
+    pairs = [(known_only(own, known[0]), known_only(other, known[1])) for own, other in train]
+    sources = [known_only(source, known[0]) for source, _ in test]
+    references = [" ".join(target) for _, target in test]
+    found = {"train": len(pairs), "test": len(test), "words": [len(words) for words in known]}
+    if n_steps == 0:
+        return found
+    translator = train_transformer(
+        pairs,
+        generator=torch.Generator().manual_seed(SEED),
+        d_model=d_model,
+        d_ff=d_ff,
+        dropout=0.1,
+        n_steps=n_steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+    )
+    written = translator.translate(sources)
+    own = corpus_bleu([" ".join(text) for text in written], references, lowercase=True)
+    return found | {
+        "parameters": sum(weights.numel() for weights in translator.model.parameters()),
+        **scored(written, references),
+        "own_bleu": round(own.score, 1),
+        "by_length": by_length(written, references, sources),
+        "examples": [example(translator, sources[k], written[k], test[k]) for k in shown],
+        "all_written": [" ".join(text) for text in written],
+        "all_references": references,
+    }
+
+
+def example(
+    translator: Translator, source: Sentence, written: Sentence, pair: tuple[Sentence, Sentence]
+) -> dict:
+    """One caption: what stood there, what was read and written, and where the model looked."""
+    weights = translator.align([source], [written])[0].tolist() if len(written) > 0 else []
+    return {
+        "source": list(pair[0]),
+        "read": list(source),
+        "reference": list(pair[1]),
+        "written": list(written),
+        "weights": [[round(share, 2) for share in row] for row in weights],
+    }
