@@ -301,9 +301,9 @@ def _line_mistakes(q: float, xs: Tensor, sigma: float) -> Mistakes:
         (kappa, "Those are the kernels: the weights of the raw sum."),
         (right, "Your weights do not sum to 1: divide by their sum."),
         (_line_weights(u, torch.ones_like(u)), "All points count alike in your line: where is κ?"),
-        (_line_weights(u, kappa.square()), "You used κ twice: it multiplies the squared "
-         "error, so the rows of a least-squares problem are multiplied by its root."),
-        (_line_weights(u, (-u.square() / sigma**2).exp()), "The 2 below is missing in κ."),
+        (_line_weights(u, kappa.square()),
+         "Your kernel is κ²: is the 2 below missing, or did you use κ twice? It multiplies the "
+         "squared error, so the rows of a least-squares problem are multiplied by its root."),
         (_line_weights(u, (-u.abs() / sigma).exp()), "That κ is the Laplace kernel."),
         (_line_weights(xs, kappa), "You read the line off at 0, not at the query."),
     ]  # fmt: skip

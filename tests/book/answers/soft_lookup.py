@@ -377,10 +377,10 @@ LINE_SLIPS = {
         lambda q, xs, s: by_least_squares(q, xs, s, kernel=torch.ones_like),
         "All points count alike",
     ),
-    "twice": (lambda q, xs, s: by_least_squares(q, xs, s, power=2), "You used κ twice"),
+    "twice": (lambda q, xs, s: by_least_squares(q, xs, s, power=2), "did you use κ twice?"),
     "no 2": (
         lambda q, xs, s: by_least_squares(q, xs, s, kernel=lambda u: (-(u**2) / s**2).exp()),
-        "The 2 below is missing",
+        "is the 2 below missing",
     ),
     "Laplace": (
         lambda q, xs, s: by_least_squares(q, xs, s, kernel=lambda u: (-u.abs() / s).exp()),
