@@ -296,11 +296,17 @@ def test_the_table_of_model_1_by_hand():
 # 10. Soft lookup
 
 
-def test_the_lengths_that_the_check_tells_are_right():
-    lengths = torch.linalg.vector_norm(soft_lookup._A @ soft_lookup._V - soft_lookup._V, dim=1)
-    torch.testing.assert_close(
-        lengths, torch.tensor([1.20, 1.03, 0.85]).double(), rtol=0, atol=0.005
-    )
+def test_the_value_that_the_check_wants_puts_the_output_at_the_origin():
+    values = soft_lookup._V.clone()
+    values[1] = torch.tensor([-9.0, -4.5])
+    torch.testing.assert_close((soft_lookup._A @ values)[0], torch.zeros(2).double())
+
+
+def test_the_weights_of_a_line_predict_every_line():
+    xs = torch.tensor([0.5, 0.7, 2.0, 9.0]).double()
+    u = xs - 3.1
+    weights = soft_lookup._line_weights(u, (-u.abs()).exp())
+    torch.testing.assert_close(weights @ (2 * xs - 5), torch.tensor(1.2).double())
 
 
 # 13. Many heads

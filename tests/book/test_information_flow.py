@@ -62,6 +62,7 @@ def assert_shows(page, frame):
     t = frame - LAYERS
     assert page.locator(".if-written").all_text_contents() == TARGET[: max(t + 1, 0)]
     assert page.locator(".if-input").all_text_contents() == ["start", *TARGET][: max(t + 1, 0)]
+    assert page.locator(".if-half").all_text_contents() == ["encoder", "decoder"]
     said = page.inner_text(".if-live")
     if t < 0:
         i, j = divmod(ENCODER[frame].argmax().item(), 4)

@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from softlookup.attention import GraphAttention, attend, attention, graph_mask, graph_scores
-from softlookup.data import KARATE_EDGES, KARATE_INSTRUCTOR_SIDE
+from softlookup.data import KARATE_EDGES, KARATE_INSTRUCTOR_SIDE, KARATE_PLACES
 
 
 @pytest.fixture(autouse=True)
@@ -233,6 +233,15 @@ def test_the_club_holds_together_and_split_in_halves():
     side[list(KARATE_INSTRUCTOR_SIDE)] = True
     across = [edge for edge in KARATE_EDGES if side[edge[0]] != side[edge[1]]]
     assert len(across) == 11
+
+
+def test_the_places_of_the_club_are_as_far_apart_as_the_steps():
+    mask, spot = graph_mask(34, KARATE_EDGES), torch.tensor(KARATE_PLACES)
+    walks = [torch.matrix_power(mask.double(), k) for k in range(6)]
+    steps = sum((walk == 0).double() for walk in walks)[*torch.triu_indices(34, 34, 1)]
+    distances = torch.pdist(spot.double())
+    assert distances.min() > 0.2  # no two members lie on each other
+    assert torch.corrcoef(torch.stack([distances, steps]))[0, 1] > 0.85
 
 
 # bad input

@@ -81,7 +81,7 @@ def gaussian_process_weights(
             $K + \sigma^2 I$ is not positive definite.
 
     Source: Rasmussen and Williams 2006, section 2.2; lecture 000, "Attention: Bridging Neural Nets
-    and Kernel Methods". Chapter: soft_lookup#gaussian-processes.
+    and Kernel Methods". Chapter: soft_lookup#optional-gaussian-processes.
 
     Example:
         >>> from softlookup.attention import gaussian_scores

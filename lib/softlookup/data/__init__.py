@@ -18,7 +18,7 @@ from softlookup.data.grammar import (
     planted_sentences,
     planted_words,
 )
-from softlookup.data.karate import KARATE_EDGES, KARATE_INSTRUCTOR_SIDE
+from softlookup.data.karate import KARATE_EDGES, KARATE_INSTRUCTOR_SIDE, KARATE_PLACES
 from softlookup.data.names import (
     NAME_PARTS,
     PERSON_OR_PLACE,
@@ -41,6 +41,7 @@ __all__ = [
     "GRAMMAR_SYNONYMS",
     "KARATE_EDGES",
     "KARATE_INSTRUCTOR_SIDE",
+    "KARATE_PLACES",
     "KINDS",
     "LECTURE_SENTENCES",
     "NAME_PARTS",

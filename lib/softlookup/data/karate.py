@@ -25,3 +25,17 @@ KARATE_INSTRUCTOR_SIDE = (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 16, 17, 19,
 
 Source: Zachary 1977, table 3. Chapter: data_card#the-karate-club
 """
+
+KARATE_PLACES = (
+    (0.2, -1.6), (-0.67, -1.35), (-0.09, -0.58), (-0.3, -1.55), (0.98, -2.09), (1.22, -2.37),
+    (1.52, -1.79), (-1.1, -1.42), (-0.74, -0.5), (0.13, 0.24), (0.6, -2.66), (0.08, -2.84),
+    (-1.09, -2.27), (0.28, -0.76), (-0.41, 1.66), (-1.19, 1.3), (2.2, -2.75), (-0.78, -2.44),
+    (-1.45, 0.97), (-0.45, -0.64), (-0.83, 1.54), (-0.36, -2.48), (-1.59, 0.59), (0.76, 1.13),
+    (1.88, -0.2), (1.77, 0.5), (0.53, 1.79), (0.9, 0.24), (0.56, 0.37), (0.06, 1.5), (-1.31, -0.21),
+    (0.71, -0.35), (-0.58, 0.52), (-0.25, 0.59),
+)  # fmt: skip
+"""Where a picture of the club may put each member, as pairs (x, y).
+
+The distances on paper are as like the numbers of steps from member to member as a plane allows:
+gradient descent has made the sum of (distance / steps - 1)² small. Chapter: soft_lookup#graphs
+"""

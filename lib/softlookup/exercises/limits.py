@@ -1,4 +1,4 @@
-"""Checks of chapter 15: counter-examples, invariance, a third key, a crossover, long ways."""
+"""Checks of chapter 15: counter-examples, invariance, a third key, a crossover, places, hops."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,22 +10,23 @@ from softlookup.attention import (
     attention,
     attention_multiplications,
     attention_weights,
-    dependency_graph,
-    path_lengths,
     projection_multiplications,
-    recurrent_multiplications,
 )
-from softlookup.exercises.compare import advised, draw, numbers, one_number
+from softlookup.exercises.compare import advised, draw, integers, matrix, numbers, one_number
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.masks import causal_mask
 
 _KINDS = ("invariant", "equivariant", "neither")
-_TOLERANCE, _ORDERS, _WIDTH = 1e-9, 100, 512
+_TOLERANCE, _ORDERS = 1e-9, 100
 CHANGED = "Your function changed X itself; index it, X[p], which makes a copy."
-KINDS = {
-    "equivariant": "So lecture 004 says, but Pᵀ P is the identity: what is left of P?",
-    "neither": "Multiply out: Pᵀ P stands in the middle of A Pᵀ P V.",
+_TURNED = {
+    "causal": "Turn the triangle around: the first token reads all, and the last itself alone. "
+    "The causal mask does not allow that, so the outputs are others.",
+    "both": "Not both: the causal triangle, turned around, is the other triangle.",
+    "neither": "In a window each token reads as many on the left as on the right: turned around, "
+    "its band lies where it was.",
 }
+"""What to say about a wrong answer to which mask survives when the text is turned around."""
 
 
 @exercise("return the list of orders that break the layer's promise.")
@@ -58,20 +59,27 @@ def check_counter_examples(answer: Answer) -> str:
     return f"Self-attention withstood all orders; the causal mask broke it under {found} of yours."
 
 
-@exercise("choose a word for (A Pᵀ)(P V).", "return one of three words for f.")
-def check_kind(word: Answer, answer: Answer) -> str:
-    r"""Check the word for $(AP^\top)(PV)$, and a function that finds the word for any other.
+@exercise(
+    "choose a mask: causal, window, both or neither.",
+    "return one of three words for f.",
+)
+def check_kind(mask: Answer, answer: Answer) -> str:
+    """Check which mask survives a text turned around, and a function that names a symmetry.
 
     Args:
-        word: "invariant", "equivariant" or "neither".
-        answer: The learner's function of (f, X) that returns one of these words.
+        mask: "causal", "window", "both" or "neither".
+        answer: The learner's function of (f, X): "invariant", "equivariant" or "neither".
 
     Chapter: limits#exercises
     """
-    if word.value not in _KINDS:
-        raise Wrong(f"The word is one of {', '.join(_KINDS)}; yours is {word.value!r}.")
-    if word.value in KINDS:
-        raise Wrong(KINDS[word.value])
+    said = mask.value.strip().lower() if isinstance(mask.value, str) else mask.value
+    if said != "window":
+        known = isinstance(said, str) and said in _TURNED
+        raise Wrong(
+            _TURNED[said]
+            if known
+            else f"The answer is causal, window, both or neither; yours is {said!r}."
+        )
     Q, mix = draw(3, 5, seed=2), draw(7, seed=3)
     cases = [
         ("self-attention", "equivariant", _self_attention()),
@@ -90,119 +98,206 @@ def check_kind(word: Answer, answer: Answer) -> str:
             raise Wrong(f"For {name} you return {said!r}; the words are {', '.join(_KINDS)}.")
         if said != right:
             raise Wrong(f"{name.capitalize()} is {right}; you say {said}. {_advice(right, said)}")
-    return "The slide's case is invariant. Equivariant it is when the queries are moved as well."
+    return "The window's band survives when it is turned; and you can tell the three kinds apart."
 
 
 @exercise(
-    "give the weight before the third key joins.",
-    "give the weight after the third key joins.",
+    "choose a third key that leaves the first one half of the weight.",
     "choose a third key that hardly moves the weight.",
 )
-def check_third_key(before: Answer, after: Answer, quiet_key: Answer) -> str:
-    """Check the weight of one key before and after another joins, and a key that hardly does.
+def check_third_key(half_key: Answer, quiet_key: Answer) -> str:
+    """Check two third keys: one that takes the first key's weight to a half, and a quiet one.
 
     Args:
-        before: The first key's weight among two, to three decimals.
-        after: The same with the third key (2, 0).
-        quiet_key: Another third key, which moves the weight by less than 0.001.
+        half_key: A key with which the first one keeps half of the weight, to three decimals.
+        quiet_key: A key that moves the weight by less than 0.001.
 
     Chapter: limits#exercises
     """
-    q, third = torch.tensor([1.0, 0.0]).double(), torch.tensor([2.0, 0.0]).double()
-    two = torch.eye(2, dtype=torch.float64)
-
-    def weights(*more: Tensor, scale: bool = False) -> list[float]:
-        keys = torch.cat([two, *(key[None] for key in more)])
-        return attention_weights(q[None], keys, scale=scale)[0].tolist()
-
-    scaled = "These scores have no scale: q · k, not q · k / √2."
-    second_key = "That is the second key's weight."
-    mistakes = [(weights(scale=True)[0], scaled), (weights()[1], second_key)]
-    _weight(before, weights()[0], mistakes, "before")
-    first, second, last = weights(third)
-    mistakes = [
-        (weights(third, scale=True)[0], scaled),
-        (second, second_key),
-        (last, "That is the third key's weight; the question is about the first."),
-        (weights()[0], "The weight changed: the new key stands in the denominator, too."),
-    ]
-    _weight(after, first, mistakes, "after")
-    key = numbers(quiet_key.value, q, "The key")
-    if not key.isfinite().all():
-        raise Wrong("The key should be two finite numbers: −∞ is a mask, not a key.")
-    now = weights(key)[0]
-    if abs(now - weights()[0]) >= 1e-3:
-        if q @ key == 0:
+    half, now = _third(half_key)
+    if abs(now - 0.5) >= 6e-4:
+        score = half[0].item()
+        mistakes = [
+            (math.e - 1, "e to the score should be e − 1: take the logarithm of it."),
+            (1.0, "With the score 1 the third key gets as much as the first, beside the second."),
+            (0.0, "A key of score 0 still counts e⁰ = 1 in the sum."),
+            (math.log(math.e + 1), "The others together should weigh as much as the first alone."),
+            (math.log(math.e - 1) * math.sqrt(2), "These scores have no scale: q · k."),
+        ]
+        advice = advised(score, mistakes, rel_tol=0, abs_tol=2e-3)
+        raise Wrong(f"With this key the first one keeps {now:.3f} of the weight. {advice}".rstrip())
+    quiet, now = _third(quiet_key)
+    if abs(now - math.e / (math.e + 1)) >= 1e-3:
+        if quiet[0] == 0:
             raise Wrong(
                 f"A key of score 0 still counts e⁰ = 1 in the sum: the weight falls to {now:.3f}."
             )
         raise Wrong(f"With this key the weight is {now:.3f}; it should stay at 0.731.")
-    return f"0.731, then 0.245. Your quiet key has the score {(q @ key).item():g}, far below 0."
+    return f"e / (e + 1 + (e − 1)) = ½. Your quiet key has the score {quiet[0]:g}, far below 0."
+
+
+@exercise("give the n for d = 512.", "give the n for d = 4096.")
+def check_crossover(narrow: Answer, wide: Answer) -> str:
+    """Check from which length on the core is the larger part of a block's multiplications.
+
+    Args:
+        narrow: The smallest such n at width 512.
+        wide: The smallest such n at width 4096.
+
+    Chapter: limits#exercises
+    """
+    for answer, d in (narrow, 512), (wide, 4096):
+        value = one_number(answer.value, "The length")
+        if not 1 <= value <= 10**7 or value != int(value):
+            raise Wrong(f"The length is a whole number of tokens; yours is {value:g}.")
+        n = int(value)
+        if n == 6 * d + 1:
+            continue
+        core, rest = attention_multiplications(n, n, d, d), _rest_of_block(n, d)
+        mistakes = [
+            (6 * d, "there both parts are the same; the question is where the core is larger."),
+            (2 * d + 1, "so it is without the feed-forward layer, which takes 8 n d² more."),
+            (4 * d + 1, "so it is without the projections, which take 4 n d² more."),
+            (3 * d + 1, "count both of the core's products, and all four projections."),
+            (12 * d + 1, "both products belong to the core, 2 n² d."),
+        ]
+        advice = advised(n, mistakes)
+        counts = f"At n = {n} and d = {d} the core takes {core:,}, and all else {rest:,}"
+        if not advice:
+            advice = "still more." if core < rest else "but so it is for a smaller n, too."
+        raise Wrong(f"{counts}: {advice}")
+    return "2 n² d against 12 n d²: beyond n = 6 d the core is more than half, for every width."
 
 
 @exercise(
-    "give the smallest n at which the core costs more than the recurrence.",
-    "give the smallest n at which the core costs more than its projections.",
+    "give the matrix W_Q.",
+    "give the matrix W_K.",
+    "give the matrix W_V.",
+    "give a text of five tokens.",
 )
-def check_crossover(core: Answer, projections: Answer) -> str:
-    """Check two lengths at width 512: where the core outgrows a recurrence, and its projections.
+def check_place(W_Q: Answer, W_K: Answer, W_V: Answer, text: Answer) -> str:
+    """Check a causal head that knows the place from a start token, and a text that hides it.
 
     Args:
-        core: The smallest n at which the core needs more multiplications than the recurrence.
-        projections: The smallest n at which it needs more than attention's four projections.
+        W_Q: Queries, 5 × d_k.
+        W_K: Keys, 5 × d_k.
+        W_V: Values, 5 × 1.
+        text: Five tokens, numbers from 1 to 4, that no head without the start can tell apart.
 
     Chapter: limits#exercises
     """
-    d = _WIDTH
-    rivals = [
-        (core, "the recurrence", lambda n: recurrent_multiplications(n, d, d)),
-        (projections, "its projections", lambda n: projection_multiplications(n, n, d)),
-    ]
-    found = []
-    for answer, rival, cost in rivals:
-        value = one_number(answer.value, "The length")
-        if not 1 <= value <= 10**6 or value != int(value):
-            raise Wrong(f"The length is a whole number of tokens; yours is {value:g}.")
-        n = int(value)
-        mine, theirs = attention_multiplications(n, n, d, d), cost(n)
-        if mine == theirs:
-            question = "both cost the same; the question is where attention costs more."
-            raise Wrong(f"At n = {n} {question}")
-        if mine < theirs:
-            counts = f"the core needs {mine:,} multiplications, {rival} {theirs:,}"
-            raise Wrong(f"At n = {n} {counts}: still more.")
-        if n > 1 and attention_multiplications(n - 1, n - 1, d, d) > cost(n - 1):
-            raise Wrong(f"At n = {n - 1} the core costs more than {rival}, too: look for less.")
-        found.append(n)
-    return f"n² against nd: from {found[0]} on, and against twice as much from {found[1]} on."
+    given = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V}
+    Q, K, V = (_five_rows(name, matrix(given[name].value, name)) for name in given)
+    if Q.shape != K.shape:
+        raise Wrong(f"W_Q and W_K should have one shape; yours are {_size(Q)} and {_size(K)}.")
+    if V.shape != (5, 1):
+        raise Wrong(f"W_V should make one number of a token: 5 × 1, not {_size(V)}.")
+    generator = torch.Generator().manual_seed(15)
+    texts = [[0, *torch.randint(1, 5, (9,), generator=generator).tolist()] for _ in range(4)]
+    texts += [[0, *[1] * 9], [0, *[4] * 9]]
+    outputs = torch.stack([_causal_outputs(ids, Q, K, V) for ids in texts])
+    if (outputs - outputs[0]).abs().max() > 1e-9:
+        worst = int((outputs - outputs[0]).abs().amax(dim=0).argmax())
+        raise Wrong(
+            f"At place {worst} your head says {outputs[0, worst]:.3f} in one text and another "
+            "number in another: it depends on the words. Which words may have a score or a value?"
+        )
+    gaps = (outputs[0][:, None] - outputs[0]).abs() + torch.eye(10)
+    if gaps.min() < 1e-6:
+        i, j = divmod(int(gaps.argmin()), 10)
+        raise Wrong(f"Your head says {outputs[0, i]:.3f} at place {i} and at place {j}.")
+    _hides(text.value)
+    return "It hears how many share the weight with the start. Without it, equal tokens are alike."
 
 
-@exercise("return the number of edges on the longest of the shortest paths.")
-def check_longest_path(answer: Answer) -> str:
-    """Check the longest of the shortest paths from inputs to outputs, on several graphs.
+@exercise("write my_masks(n), which returns one boolean mask for each layer.")
+def check_hops(answer: Answer) -> str:
+    """Check masks of at most three readings a token that join all tokens in few layers.
 
     Args:
-        answer: The learner's function of (graph, n).
+        answer: The learner's function of n.
 
     Chapter: limits#exercises
     """
-    for name, graph, n in _graphs():
-        found = one_number(answer(graph, n), "The number of edges")
-        lengths = path_lengths(graph)
-        right = lengths[n:, :n].max().item()
-        if found != right:
-            no_path = "graph[i, j] leads from j to i; some pairs have no path, and do not count."
-            mistakes = [
-                (right + 1, "Count edges, not nodes."),
-                (right - 1, "The edge from an input to its state counts, too."),
-                (0, no_path),
-                (math.inf, no_path),
-                (lengths.max(), "Only ways from an input to an output count: in the rest of the "
-                 "matrix, outputs lead to outputs."),
-            ]  # fmt: skip
-            said = f"In {name} the longest way has {right} edges; you say {found:g}."
-            raise Wrong(f"{said} {advised(found, mistakes)}".rstrip())
-    return "Over 100 tokens: 100 edges in the recurrence, 1 in attention."
+    for n in (9, 27, 3, 10, 64, 100, 2):
+        masks = _masks(answer(n), n)
+        most = max(int(mask.sum(dim=1).max()) for mask in masks)
+        if most > 3:
+            raise Wrong(f"For n = {n} a token reads {most} others, itself included; allowed are 3.")
+        reached = torch.eye(n, dtype=torch.bool)
+        for mask in masks:
+            reached = mask.float() @ reached.float() > 0
+        least = math.ceil(round(math.log(n, 3), 9))
+        missing = int((~reached).sum())
+        if missing:
+            i, j = divmod(int((~reached).flatten().nonzero()[0]), n)
+            raise Wrong(
+                f"For n = {n}, after your {len(masks)} layers token {i} has not heard of token {j}."
+            )
+        if len(masks) > least:
+            raise Wrong(f"For n = {n} you need {len(masks)} layers, and {least} will do.")
+    return "Three readings a layer: nine tokens in two layers, a hundred in five, a million in 13."
+
+
+def _rest_of_block(n: int, d: int) -> int:
+    return projection_multiplications(n, n, d) + 8 * n * d**2
+
+
+def _third(answer: Answer) -> tuple[Tensor, float]:
+    """A learner's third key, and the first key's weight beside it."""
+    q = torch.tensor([1.0, 0.0]).double()
+    key = numbers(answer.value, q, "The key")
+    if not key.isfinite().all():
+        raise Wrong("The key should be two finite numbers: −∞ is a mask, not a key.")
+    keys = torch.cat([torch.eye(2, dtype=torch.float64), key[None]])
+    return key, attention_weights(q[None], keys, scale=False)[0, 0].item()
+
+
+def _size(found: Tensor) -> str:
+    return " × ".join(map(str, found.shape))
+
+
+def _five_rows(name: str, found: Tensor) -> Tensor:
+    if found.shape[0] != 5 or found.shape[1] == 0:
+        raise Wrong(
+            f"{name} should have a row for each of the five tokens; yours is {_size(found)}."
+        )
+    return found
+
+
+def _causal_outputs(ids: Sequence[int], W_Q: Tensor, W_K: Tensor, W_V: Tensor) -> Tensor:
+    X = torch.eye(5, dtype=torch.float64)[list(ids)]
+    return attention(X @ W_Q, X @ W_K, X @ W_V, causal_mask(len(ids)))[:, 0]
+
+
+def _hides(text: object) -> None:
+    rule = "The text should be five whole numbers from 1 to 4."
+    ids = integers(text, rule, n=5)
+    if not all(1 <= token <= 4 for token in ids):
+        raise Wrong(rule)
+    if len(set(ids)) > 1:
+        W = draw(3, 5, 5, seed=7)
+        found = _causal_outputs(ids, *W[:2], W[2][:, :1])
+        said = ", ".join(f"{number:.2f}" for number in found)
+        raise Wrong(
+            f"There is a head that makes {said} of your text: not the same number each time."
+        )
+
+
+def _masks(found: object, n: int) -> list[Tensor]:
+    rule = f"For n = {n} return a list of {n} × {n} masks of True and False, one for each layer."
+    if isinstance(found, Tensor) and found.ndim == 2:
+        found = [found]
+    if not isinstance(found, Sequence | Tensor) or isinstance(found, str) or len(found) == 0:
+        raise Wrong(rule)
+    try:
+        masks = [torch.as_tensor(mask) for mask in found]
+    except (TypeError, ValueError, RuntimeError):
+        raise Wrong(rule) from None
+    for mask in masks:
+        if mask.shape != (n, n) or not bool(((mask == 0) | (mask == 1)).all()):
+            raise Wrong(rule)
+    return [mask.bool() for mask in masks]
 
 
 def _self_attention(mask: Tensor | None = None) -> Callable[[Tensor], Tensor]:
@@ -259,27 +354,3 @@ def _advice(right: str, said: str) -> str:
     if right == "invariant":
         return "Compare with f(X) as it stands; it may have fewer rows than X, or none."
     return "One order can agree by luck: try many, and some that are not their own inverse."
-
-
-def _weight(answer: Answer, right: float, mistakes: list[tuple[float, str]], name: str) -> None:
-    found = one_number(answer.value, f"The weight {name}")
-    if abs(found - right) > 6e-4:
-        advice = advised(found, mistakes, rel_tol=0, abs_tol=6e-4)
-        raise Wrong(f"The weight {name} is not {found:g}. {advice}".rstrip())
-
-
-def _graphs() -> list[tuple[str, Tensor, int]]:
-    """Graphs with names: what one layer of each kind computes from what."""
-    short = dependency_graph("recurrence", 12)
-    short[torch.arange(16, 24), torch.arange(12, 20)] = True  # each state, four states back
-    partial = dependency_graph("attention", 5)
-    partial[7:, :3] = False
-    chained = dependency_graph("attention", 6)
-    chained[torch.arange(7, 12), torch.arange(6, 11)] = True  # each output, the one before
-    return [
-        ("the recurrence over 100 tokens", dependency_graph("recurrence", 100), 100),
-        ("attention over 100 tokens", dependency_graph("attention", 100), 100),
-        ("a recurrence over 12 tokens with short cuts", short, 12),
-        ("attention where some outputs do not read all", partial, 5),
-        ("attention whose outputs also read each other", chained, 6),
-    ]

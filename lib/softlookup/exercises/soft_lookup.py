@@ -12,7 +12,15 @@ from softlookup.attention import (
     nadaraya_watson,
     soft_lookup,
 )
-from softlookup.exercises.compare import Mistakes, advised, compare, draw, scalar
+from softlookup.exercises.compare import (
+    Mistakes,
+    advised,
+    close,
+    compare,
+    draw,
+    numbers,
+    scalar,
+)
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 
 OVER_QUERIES = (
@@ -25,25 +33,21 @@ _X = torch.tensor([1.36, 3.40, 6.05], dtype=torch.float64)
 _Y = torch.tensor([1.79, -1.77, -2.17], dtype=torch.float64)
 
 
-@exercise(
-    "compute the product of A and V, three rows of two numbers.",
-    "name the word that is moved farthest: 0, 1 or 2.",
-)
-def check_product(product: Answer, farthest: Answer) -> str:
-    """Check the outputs $AV$ of "I am Sam", and the word that is moved farthest."""
+@exercise("find the value of *am*, two numbers.")
+def check_product(value: Answer) -> str:
+    """Check the value that *am* must have, so that the output for *I* is the origin."""
+    known = _A[0, 0] * _V[0] + _A[0, 2] * _V[2]
+    by_column = -(_A[0, 0] * _V[0] + _A[2, 0] * _V[2]) / _A[1, 0]
     mistakes = [
-        (_A.mT @ _V, "That is Aᵀ V: you mixed by the columns of A. Its rows sum to 1."),
-        (_A.softmax(dim=1) @ _V, "A holds weights already: no softmax is needed."),
-        (_V, "That is V itself, before the mixing."),
+        (known / _A[0, 1], "The sign: the term of am must cancel the two others."),
+        (-known, "That is what am must contribute, 0.1 times its value. Divide by 0.1."),
+        (known, "That is what the two others contribute. Now am must cancel it."),
+        (by_column, "You mixed by a column of A. The output for I is made by its first row."),
+        (-_V[0] - _V[2], "The weights are missing: I counts 0.6, am 0.1 and Sam 0.3."),
+        (torch.zeros(2).double(), "Then the output is (0.9, 0.45): only am is at the origin."),
     ]
-    _same(product.value, _A @ _V, "The product", mistakes, 1e-4)
-    word = scalar(farthest.value, "The word")
-    if word not in (0, 1, 2):
-        raise Wrong(f"The word is 0, 1 or 2, counted from 0; you gave {word:g}.")
-    if word != 0:
-        name, length = ("am", "1.03") if word == 1 else ("Sam", "0.85")
-        raise Wrong(f'"{name}" moves by {length}. Another word moves farther from its own value.')
-    return 'Row by row a weighted mean; "I" moves by 1.20, for it gives away 0.4 of its weight.'
+    compare(value.value, -known / _A[0, 1], "The value", mistakes, _output_for_i, tolerance=1e-4)
+    return "0.1 · (−9, −4.5) cancels the (0.9, 0.45) of the others: a small weight, a long value."
 
 
 @exercise("write my_prediction(x, xs, ys), which returns one number.")
@@ -68,20 +72,20 @@ def check_prediction(answer: Answer) -> str:
 
 
 @exercise(
-    "name the key that wins with the printed sign, by its index.",
+    "name the query at which two keys share the first place.",
     "write my_gaussian(Q, K, sigma), one row of scores per query.",
 )
-def check_gaussian(winner: Answer, answer: Answer) -> str:
-    """Check which key wins with the printed sign, and ``my_gaussian(Q, K, sigma)`` without it."""
-    index = scalar(winner.value, "The winner")
-    if index == 5:
-        raise Wrong("5 is the key itself. Give its index, counted from 0.")
-    if index != 3:
-        keys = {0: "0", 1: "1", 2: "2"}
-        shown = f"The key {keys[index]}" if index in keys else "No key"
+def check_gaussian(tie: Answer, answer: Answer) -> str:
+    """Check where two keys tie with the printed sign, and ``my_gaussian(Q, K, sigma)``."""
+    query = scalar(tie.value, "The query")
+    if not math.isclose(query, 2.5, abs_tol=1e-6):
+        keys = torch.tensor([0.0, 1, 2, 5]).double()
+        scores = (query - keys).square()
+        best = keys[scores.argmax()].item()
         raise Wrong(
-            f"{shown} does not have the largest (1.1 − k)². With the printed sign the score grows "
-            "with the distance."
+            f"At {query:g} the printed score is highest for the key {best:g} alone: "
+            f"({query:g} − {best:g})² = {scores.max().item():.4g}. The farthest key wins. Between "
+            "which two keys is the query the same distance from both, and farther from none?"
         )
     cases = [(_point(1.1), torch.tensor([[0.0], [1], [2], [5]]).double(), 1.0)]
     cases += [(draw(3, 2, seed=0), draw(5, 2, seed=1), 0.7), (_point(0.0), _point(40.0), 1.0)]
@@ -89,7 +93,7 @@ def check_gaussian(winner: Answer, answer: Answer) -> str:
         expected = gaussian_scores(Q, K, bandwidth=sigma)
         mistakes = _gaussian_mistakes(Q, K, sigma)
         _same(answer(Q, K, sigma), expected, "The table of scores", mistakes, 1e-6)
-    return "As printed the farthest key, 5, takes all; now the nearest has the most, 0.4505."
+    return "At 2.5 the keys 0 and 5 are equally far; with the right score the nearest key wins."
 
 
 @exercise("write my_barycentric(Z, V), three coordinates for each row of Z.")
@@ -126,6 +130,56 @@ def check_temperature(lookup: Answer, temperature: Answer) -> str:
         tau = _number(temperature(gap, n_keys, spread, error), "The temperature")
         _low_enough(tau, gap, n_keys, spread, error)
     return "Your temperature keeps the promise even where all other keys agree on a wrong value."
+
+
+_NO_QUERY = "out of reach"
+
+
+@exercise(f'write my_query(z, K, V), which returns two numbers, or "{_NO_QUERY}".')
+def check_query(answer: Answer) -> str:
+    """Check ``my_query(z, K, V)``: the lookup of the query it returns must answer ``z``."""
+    corners = torch.tensor([[4.0, 1.0], [5.0, 3.0], [2.0, 7.0]]).double()
+    keys = torch.tensor([[1.0, 0.0], [0.4, 0.5], [0.0, 0.8]]).double()
+    inside = torch.tensor([[0.2, 0.3, 0.5], [0.7, 0.2, 0.1], [0.001, 0.009, 0.99]]).double()
+    for K, V in (keys, _V), (draw(3, 2, seed=3), corners):
+        for weights in inside:
+            _answers(answer(weights @ V, K, V), weights @ V, K, V, weights)
+    refused = {
+        "outside the triangle": [1.2, -0.1, -0.1],
+        "on an edge, where one weight is 0; a softmax gives every key something": [0.5, 0.5, 0.0],
+        "a corner, which takes the whole weight; a softmax gives every key something": [0, 1, 0],
+    }
+    for where, made_of in refused.items():
+        z = torch.tensor(made_of).double() @ corners
+        found = answer(z, keys, corners)
+        if not _refuses(found):
+            raise Wrong(f"{_pair(z)} is {where}. No query reaches it; you gave {found!r}.")
+    return "Your queries find what they should, and you know what no query can find."
+
+
+@exercise(
+    "write my_line_weights(q, xs, sigma), one weight for each point.",
+    "say whether the prediction always lies in the hull of the targets: True or False.",
+)
+def check_line(answer: Answer, in_hull: Answer) -> str:
+    """Check the weights of a local straight line, and whether its predictions stay in the hull."""
+    grid = torch.arange(11).double()
+    uneven = torch.tensor([0.5, 0.7, 2.0, 3.1, 5.0, 9.0, 9.5]).double()
+    for q, xs, sigma in (0.0, grid, 1.0), (4.3, uneven, 1.5), (9.5, uneven, 2.5), (-1.0, grid, 2.0):
+        expected = _line_weights(xs - q, (-(xs - q).square() / (2 * sigma**2)).exp())
+        found = answer(q, xs, sigma)
+        aside = f"At q = {q:g} a line through the targets y = x should be predicted exactly"
+        mistakes = _line_mistakes(q, xs, sigma)
+        compare(found, expected, "The table of weights", mistakes, f"{aside}: your weights give "
+                "something else, or are not those of least squares.", tolerance=1e-6)  # fmt: skip
+    told = in_hull.value
+    if not isinstance(told, bool) and told not in (0, 1):
+        raise Wrong("The second answer is True or False.")
+    if told:
+        raise Wrong(
+            "Look at your weights at q = 0 with the points 0, 1, …, 10: are all of them positive?"
+        )
+    return "Straight lines come out straight, at the price of negative weights: it is no attention."
 
 
 def _prediction_mistakes(distance: Tensor, ys: Tensor) -> Mistakes:
@@ -178,6 +232,80 @@ def _barycentric_mistakes(expected: Tensor, V: Tensor) -> Mistakes:
         (shares, cut),
         (expected.abs(), cut),
         ((-distance).softmax(dim=1), "A softmax of distances sums to 1, but does not give z."),
+    ]  # fmt: skip
+
+
+def _output_for_i(found: Tensor, _expected: Tensor) -> str:
+    output = _A[0, 0] * _V[0] + _A[0, 1] * found.double() + _A[0, 2] * _V[2]
+    return f"With it the output for I is {_pair(output)}, not (0, 0)."
+
+
+def _pair(point: Tensor) -> str:
+    return "({})".format(", ".join(f"{number:.4g}" for number in point.tolist()))
+
+
+def _answers(found: object, z: Tensor, K: Tensor, V: Tensor, weights: Tensor) -> None:
+    """Whether the lookup of a query answers ``z``; where the mistake is known, say which."""
+    if _refuses(found):
+        raise Wrong(f"{_pair(z)} lies inside the triangle, so some query reaches it.")
+    query = numbers(_flat(found), torch.zeros(2), "The query")
+    answered = soft_lookup(query[None], K, V)[0]
+    if close(answered, z, 1e-5):
+        return
+    differences = K[1:] - K[0]
+    log_weights = weights.log()
+    mistakes = [
+        (torch.linalg.solve(differences, weights[1:] - weights[0]),
+         "You solved for the weights. Their logarithms are the scores, up to one number."),
+        (torch.linalg.lstsq(K, log_weights[:, None]).solution[:, 0],
+         "The scores are log a plus a number that all three share, so K q = log a has no solution: "
+         "subtract one of the equations from the two others."),
+        (torch.linalg.lstsq(K, weights[:, None]).solution[:, 0],
+         "You solved K q = a. The weights are no scores: what has the softmax done to them?"),
+        (weights @ K, "That mixes the keys. Solve for the query that gives these weights."),
+        (torch.linalg.solve(differences.mT, log_weights[1:] - log_weights[0]),
+         "A matrix is transposed: each row of K is a key, and K q holds the three scores."),
+    ]  # fmt: skip
+    for mistake, message in mistakes:
+        if close(query, mistake, 1e-5):
+            raise Wrong(message)
+    raise Wrong(f"For z = {_pair(z)} your query {_pair(query)} finds {_pair(answered)}.")
+
+
+def _refuses(found: object) -> bool:
+    """Whether a learner's function says that no query reaches the point."""
+    return isinstance(found, str) and found.strip().lower() == _NO_QUERY
+
+
+def _flat(found: object) -> object:
+    """A row or a column of two numbers counts as a vector."""
+    try:
+        values = torch.as_tensor(found)
+    except (TypeError, ValueError, RuntimeError):
+        return found
+    return values.reshape(-1) if values.numel() == 2 else found
+
+
+def _line_weights(u: Tensor, kappa: Tensor) -> Tensor:
+    weights = kappa * ((kappa * u.square()).sum() - (kappa * u).sum() * u)
+    return weights / weights.sum()
+
+
+def _line_mistakes(q: float, xs: Tensor, sigma: float) -> Mistakes:
+    u = xs - q
+    kappa = (-u.square() / (2 * sigma**2)).exp()
+    right = kappa * ((kappa * u.square()).sum() - (kappa * u).sum() * u)
+    return [
+        (kappa / kappa.sum(),
+         "Those are the weights of Nadaraya-Watson: it fits a constant, and no line."),
+        (kappa, "Those are the kernels: the weights of the raw sum."),
+        (right, "Your weights do not sum to 1: divide by their sum."),
+        (_line_weights(u, torch.ones_like(u)), "All points count alike in your line: where is κ?"),
+        (_line_weights(u, kappa.square()),
+         "Your kernel is κ²: is the 2 below missing, or did you use κ twice? It multiplies the "
+         "squared error, so the rows of a least-squares problem are multiplied by its root."),
+        (_line_weights(u, (-u.abs() / sigma).exp()), "That κ is the Laplace kernel."),
+        (_line_weights(xs, kappa), "You read the line off at 0, not at the query."),
     ]  # fmt: skip
 
 

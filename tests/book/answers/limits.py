@@ -6,19 +6,13 @@ import math
 import numpy as np
 import torch
 
-from softlookup.attention import (
-    attention_multiplications,
-    attention_weights,
-    critical_path,
-    path_lengths,
-    projection_multiplications,
-    recurrent_multiplications,
-)
+from softlookup.attention import attention_multiplications, projection_multiplications
 from softlookup.exercises.limits import (
     check_counter_examples,
     check_crossover,
+    check_hops,
     check_kind,
-    check_longest_path,
+    check_place,
     check_third_key,
 )
 
@@ -133,19 +127,21 @@ def swap_kind(f, X):
 
 
 WRONG[check_kind] = {
-    "blank": (..., ..., "Nothing to check so far: choose a word"),
-    "blank function": ("invariant", lambda f, X: ..., "return one of three words"),
-    "as on the slide": ("equivariant", book_kind, "Pᵀ P is the identity"),
-    "neither": ("neither", book_kind, "Pᵀ P stands in the middle"),
-    "another word": ("same", book_kind, "The word is one of invariant, equivariant, neither"),
-    "another answer": ("invariant", lambda f, X: True, "For self-attention you return True"),
+    "blank": (..., ..., "Nothing to check so far: choose a mask"),
+    "blank function": ("window", lambda f, X: ..., "return one of three words"),
+    "causal": ("causal", book_kind, "Turn the triangle around"),
+    "both": ("both", book_kind, "Not both"),
+    "neither": ("neither", book_kind, "its band lies where it was"),
+    "another word": ("invariant", book_kind, "The answer is causal, window, both or neither"),
+    "a number": (1, book_kind, "The answer is causal, window, both or neither"),
+    "another answer": ("window", lambda f, X: True, "For self-attention you return True"),
     "the order as it was": (
-        "invariant",
+        "window",
         lambda f, X: book_kind(f, X, [torch.arange(7)]),
         "Self-attention is equivariant; you say invariant",
     ),
     "the inverse": (
-        "invariant",
+        "window",
         lambda f, X: (
             "equivariant"
             if f(X).shape == X.shape
@@ -155,12 +151,12 @@ WRONG[check_kind] = {
         "not with the inverse order",
     ),
     "a turn by half": (
-        "invariant",
+        "window",
         lambda f, X: book_kind(f, X, [torch.arange(6, -1, -1)]),
         "The tokens in reverse is neither; you say equivariant",
     ),
     "rows that must be as many": (
-        "invariant",
+        "window",
         lambda f, X: (
             "equivariant"
             if all(torch.allclose(f(X[p]), f(X)[p]) for p in orders_of(X))
@@ -169,147 +165,163 @@ WRONG[check_kind] = {
         "IndexError",
     ),
     "never invariant": (
-        "invariant",
+        "window",
         lambda f, X: "equivariant" if book_kind(f, X) == "equivariant" else "neither",
         "Compare with f(X) as it stands",
     ),
     "one swap": (
-        "invariant",
+        "window",
         lambda f, X: book_kind(f, X, [[0, 1, 2, 3, 4, 6, 5]]),
         "The first row alone is neither; you say invariant. One order can agree by luck",
     ),
     "in place": (
-        "invariant",
+        "window",
         lambda f, X: book_kind(f, X.copy_(X.flip(0))),
         "changed X itself",
     ),
 }
 
 
-RIGHT[check_kind] = [("invariant", solution) for solution in [book_kind, swap_kind]]
+RIGHT[check_kind] = [("window", solution) for solution in [book_kind, swap_kind]]
 
 
 # A third key
 
 
-E = math.e
-Q, KEYS = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
-BEFORE = attention_weights(Q, KEYS[:2], scale=False)[0, 0]
-AFTER = attention_weights(Q, KEYS, scale=False)[0, 0]
+HALF = math.log(math.e - 1)
 RIGHT[check_third_key] = [
-    (0.731, 0.245, (-10, 0)),
-    (E / (E + 1), E / (E + 1 + E**2), np.array([-7.5, 3.0])),
-    (BEFORE, AFTER, torch.tensor([-20.0, 100.0])),
+    ((HALF, 0), (-10, 0)),
+    (np.array([0.541, -3.0]), np.array([-7.5, 3.0])),
+    (torch.tensor([HALF, 5.0]), torch.tensor([-20.0, 100.0])),
 ]
 WRONG[check_third_key] = [
-    (..., ..., ..., "Nothing to check so far: give the weight before"),
-    (0.731, ..., ..., "Nothing to check so far: give the weight after"),
-    (0.731, 0.245, ..., "Nothing to check so far: choose a third key"),
-    (0.670, 0.245, (-10, 0), "These scores have no scale"),
-    (0.269, 0.245, (-10, 0), "the second key's weight"),
-    (0.5, 0.245, (-10, 0), "The weight before is not 0.5."),
-    ("most", 0.245, (-10, 0), "should be one number"),
-    (0.731, 0.284, (-10, 0), "These scores have no scale"),
-    (0.731, 0.090, (-10, 0), "the second key's weight"),
-    (0.731, 0.665, (-10, 0), "the third key's weight"),
-    (0.731, 0.731, (-10, 0), "stands in the denominator"),
-    (0.731, 0.245, (0, 0), "A key of score 0 still counts"),
-    (0.731, 0.245, (0, 9), "A key of score 0 still counts"),
-    (0.731, 0.245, (-2, 0), "With this key the weight is 0.705"),
-    (0.731, 0.245, (2, 0), "With this key the weight is 0.245"),
-    (0.731, 0.245, (-math.inf, 0), "two finite numbers"),
-    (0.731, 0.245, (math.nan, 0), "NaN"),
-    (0.731, 0.245, -10, "should have shape (2,)"),
+    (..., ..., "Nothing to check so far: choose a third key that leaves"),
+    ((HALF, 0), ..., "Nothing to check so far: choose a third key that hardly"),
+    ((math.e - 1, 0), (-10, 0), "take the logarithm"),
+    ((1, 0), (-10, 0), "gets as much as the first"),
+    ((0, 0.541), (-10, 0), "A key of score 0 still counts"),
+    ((math.log(math.e + 1), 0), (-10, 0), "as much as the first alone"),
+    ((HALF * 2**0.5, 0), (-10, 0), "no scale"),
+    ((2, 0), (-10, 0), "the first one keeps 0.245"),
+    ((-math.inf, 0), (-10, 0), "two finite numbers"),
+    ((math.nan, 0), (-10, 0), "NaN"),
+    (HALF, (-10, 0), "should have shape (2,)"),
+    ((HALF, 0), (0, 0), "A key of score 0 still counts"),
+    ((HALF, 0), (0, 9), "A key of score 0 still counts"),
+    ((HALF, 0), (-2, 0), "With this key the weight is 0.705"),
+    ((HALF, 0), (-math.inf, 0), "two finite numbers"),
+    ((HALF, 0), "far", "should be numbers"),
 ]
 
 
-# Where the core gets dearer
+# When the core becomes the larger part
 
 
-def smallest(cost, d=512):
-    return next(n for n in itertools.count(1) if attention_multiplications(n, n, d, d) > cost(n, d))
+def smallest(d):
+    """Another way: count up."""
+    rest = lambda n: projection_multiplications(n, n, d) + n * (d * 4 * d + 4 * d * d)  # noqa: E731
+    return next(
+        n for n in itertools.count(5 * d) if attention_multiplications(n, n, d, d) > rest(n)
+    )
 
 
-CORE = smallest(lambda n, d: recurrent_multiplications(n, d, d))
-PROJECTIONS = smallest(lambda n, d: projection_multiplications(n, n, d))
-RIGHT[check_crossover] = [(513, 1025), (CORE, torch.tensor([PROJECTIONS]))]
+RIGHT[check_crossover] = [(3073, 24577), (smallest(512), torch.tensor([smallest(4096)]))]
 WRONG[check_crossover] = [
-    (
-        ...,
-        ...,
-        "Nothing to check so far: give the smallest n at which the core costs more than",
-    ),
-    (513, ..., "Nothing to check so far: give the smallest n"),
-    (512, 1025, "At n = 512 both cost the same"),
-    (513, 1024, "At n = 1024 both cost the same"),
-    (257, 1025, "the core needs 67,634,176 multiplications, the recurrence 134,742,016"),
-    (1, 1025, "still more"),
-    (514, 1025, "At n = 513 the core costs more than the recurrence, too"),
-    (513, 2049, "At n = 2048 the core costs more than its projections, too"),
-    (512.5, 1025, "a whole number"),
-    (0, 1025, "a whole number"),
-    (math.inf, 1025, "a whole number"),
-    ("many", 1025, "should be one number"),
+    (..., ..., "Nothing to check so far: give the n for d = 512"),
+    (3073, ..., "Nothing to check so far: give the n for d = 4096"),
+    (3072, 24577, "both parts are the same"),
+    (3073, 24576, "both parts are the same"),
+    (1025, 24577, "without the feed-forward layer"),
+    (2049, 24577, "without the projections"),
+    (1537, 24577, "all four projections"),
+    (6145, 24577, "both products belong to the core"),
+    (100, 24577, "still more"),
+    (4000, 24577, "for a smaller n, too"),
+    (3073, 3073, "still more"),
+    (512.5, 24577, "a whole number"),
+    (0, 24577, "a whole number"),
+    (math.inf, 24577, "a whole number"),
+    ("many", 24577, "should be one number"),
 ]
 
 
-# The longest way
+# A mask that counts
 
 
-def book_longest_path(graph, n):
-    reached, longest = torch.eye(2 * n, dtype=torch.bool), 0
-    seen = reached.clone()
-    for length in range(1, 2 * n):
-        reached = (graph.float() @ reached.float() > 0) & ~seen
-        seen |= reached
-        if reached[n:, :n].any():
-            longest = length
-    return longest
-
-
-def queue_longest_path(graph, n):
-    """Another way: a breadth-first search from each input, with plain lists."""
-    readers = [graph[:, j].nonzero().flatten().tolist() for j in range(2 * n)]
-    longest = 0
-    for start in range(n):
-        steps, queue = {start: 0}, [start]
-        for node in queue:
-            for after in readers[node]:
-                if after not in steps:
-                    steps[after] = steps[node] + 1
-                    queue.append(after)
-        longest = max(longest, *(steps.get(i, 0) for i in range(n, 2 * n)))
-    return torch.tensor(longest)
-
-
-def unreached_too(graph, n):
-    lengths = path_lengths(graph)[n:, :n].double()
-    return lengths.masked_fill(lengths < 0, math.inf).max()
-
-
-WRONG[check_longest_path] = {
-    "blank": (..., "Nothing to check so far"),
-    "blank function": (lambda graph, n: ..., "Nothing to check so far"),
-    "nodes": (lambda graph, n: book_longest_path(graph, n) + 1, "Count edges, not nodes"),
-    "between states": (
-        lambda graph, n: path_lengths(graph)[n:, n:].max(),
-        "The edge from an input to its state counts",
-    ),
-    "the other way": (
-        lambda graph, n: path_lengths(graph.mT)[n:, :n].clamp(min=0).max(),
-        "leads from j to i",
-    ),
-    "no path": (unreached_too, "some pairs have no path"),
-    "the longest chain": (
-        lambda graph, n: critical_path(graph),
-        "with short cuts the longest way has 6 edges; you say 12.",
-    ),
-    "always n": (lambda graph, n: n, "In attention over 100 tokens the longest way has 1 edges"),
-    "one edge": (lambda graph, n: 1, "over 100 tokens the longest way has 100 edges; you say 1."),
-    "all nodes": (lambda graph, n: path_lengths(graph).max(), "from an input to an output count"),
-    "no number": (lambda graph, n: "long", "should be one number"),
-    "a matrix": (lambda graph, n: path_lengths(graph), "should have shape (1,)"),
+ZERO, START = torch.zeros(5, 1), torch.tensor([[1.0], [0], [0], [0], [0]])
+ALIKE = [2, 2, 2, 2, 2]
+RIGHT[check_place] = [
+    (ZERO, ZERO, START, ALIKE),
+    ([[1.0]] * 5, (3 * START).tolist(), (-2 * START).numpy(), torch.tensor(ALIKE)),
+    (torch.zeros(5, 3), torch.ones(5, 3), 1 - START, (4, 4, 4, 4, 4)),
+]
+WRONG[check_place] = {
+    "blank": (..., ..., ..., ..., "Nothing to check so far: give the matrix W_Q"),
+    "blank text": (ZERO, ZERO, START, ..., "Nothing to check so far: give a text"),
+    "no value": (ZERO, ZERO, ZERO, ALIKE, "at place 0 and at place 1"),
+    "all values": (ZERO, ZERO, ZERO + 1, ALIKE, "at place 0 and at place 1"),
+    "words": (ZERO, ZERO, torch.arange(5.0)[:, None], ALIKE, "it depends on the words"),
+    "scores of words": (torch.eye(5), torch.eye(5), START, ALIKE, "it depends on the words"),
+    "two widths": (ZERO, torch.zeros(5, 2), START, ALIKE, "one shape"),
+    "wide values": (ZERO, ZERO, torch.eye(5), ALIKE, "5 × 1, not 5 × 5"),
+    "too few rows": (torch.zeros(4, 1), ZERO, START, ALIKE, "a row for each of the five tokens"),
+    "a number": (1.0, ZERO, START, ALIKE, "should be a matrix"),
+    "different tokens": (ZERO, ZERO, START, [1, 2, 3, 4, 1], "There is a head that makes"),
+    "nearly alike": (ZERO, ZERO, START, [1, 1, 1, 1, 2], "There is a head that makes"),
+    "with the start": (ZERO, ZERO, START, [0, 0, 0, 0, 0], "from 1 to 4"),
+    "too short": (ZERO, ZERO, START, [2, 2], "five whole numbers"),
+    "in words": (ZERO, ZERO, START, "same", "five whole numbers"),
 }
 
 
-RIGHT[check_longest_path] = [(book_longest_path,), (queue_longest_path,)]
+# Everywhere in a few steps
+
+
+def book_masks(n, base=3):
+    masks, step = [], 1
+    while step < n:
+        mask = torch.zeros(n, n, dtype=torch.bool)
+        for i in range(n):
+            for digit in range(base):
+                mask[i, (i - digit * step) % n] = True
+        masks.append(mask)
+        step *= base
+    return masks
+
+
+def both_sides(n):
+    """Another way: a neighbour on each side, at 1, 3, 9, ..., the largest first, as lists."""
+    steps = [3**k for k in range(10) if 3**k < n]
+    masks = []
+    for step in reversed(steps):
+        mask = [[False] * n for _ in range(n)]
+        for i in range(n):
+            for j in (i - step, i, i + step):
+                mask[i][j % n] = True
+        masks.append(mask)
+    return masks
+
+
+def window_masks(n):
+    places = torch.arange(n)
+    return [(places[:, None] - places).abs() <= 1] * n
+
+
+RIGHT[check_hops] = [(book_masks,), (both_sides,)]
+WRONG[check_hops] = {
+    "blank": (lambda n: ..., "Nothing to check so far"),
+    "everything": (lambda n: [torch.ones(n, n, dtype=torch.bool)], "reads 9 others"),
+    "four": (lambda n: book_masks(n, base=4), "reads 4 others"),
+    "two": (lambda n: book_masks(n, base=2), "you need 4 layers, and 2 will do"),
+    "a window": (window_masks, "and 2 will do"),
+    "one window": (lambda n: window_masks(n)[:2], "has not heard of"),
+    "one layer too few": (lambda n: book_masks(n)[:-1] or book_masks(n), "has not heard of"),
+    "powers alone": (
+        lambda n: book_masks(n)[: max(1, int(math.log(n + 0.5, 3)))],
+        "For n = 10, after your 2 layers",
+    ),
+    "the wrong size": (lambda n: [torch.ones(3, 3, dtype=torch.bool)], "9 × 9 masks"),
+    "weights": (lambda n: [torch.full((n, n), 1 / n)], "masks of True and False"),
+    "words": (lambda n: "all", "return a list"),
+    "none": (lambda n: [], "return a list"),
+}

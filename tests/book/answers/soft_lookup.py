@@ -7,8 +7,10 @@ import torch
 from softlookup.exercises.soft_lookup import (
     check_barycentric,
     check_gaussian,
+    check_line,
     check_prediction,
     check_product,
+    check_query,
     check_temperature,
 )
 
@@ -21,23 +23,19 @@ V = torch.tensor([[2.0, 1.0], [-0.5, 2.0], [-1.0, -0.5]])
 # the product
 
 
-RIGHT[check_product] = [
-    (product, word)
-    for product in [A @ V, [[0.85, 0.65], [0.15, 1.2], [-0.35, 0.05]]]
-    for word in [0, torch.tensor(0)]
-]
+book_value = -(A[0, 0] * V[0] + A[0, 2] * V[2]) / A[0, 1]
+RIGHT[check_product] = [(value,) for value in [book_value, [-9, -4.5], (-9.0, -4.5)]]
 WRONG[check_product] = {
-    "blank": (..., ..., "Nothing to check so far: compute"),
-    "blank word": (A @ V, ..., "Nothing to check so far: name the word"),
-    "by columns": (A.mT @ V, 0, "by the columns of A"),
-    "a softmax more": (A.softmax(dim=1) @ V, 0, "no softmax is needed"),
-    "not mixed": (V, 0, "before the mixing"),
-    "one wrong number": ([[0.85, 0.65], [0.15, 1.2], [-0.35, 0.5]], 0, "row 2, column 1"),
-    "transposed": ((A @ V).mT, 0, "should have shape (3, 2)"),
-    "am": (A @ V, 1, '"am" moves by 1.03'),
-    "Sam": (A @ V, 2, '"Sam" moves by 0.85'),
-    "counted from 1": (A @ V, 3, "counted from 0"),
-    "in words": (A @ V, "I", "should be numbers"),
+    "blank": (..., "Nothing to check so far: find the value"),
+    "the sign": (-book_value, "The sign"),
+    "not divided": (book_value / 10, "Divide by 0.1"),
+    "what the others give": ([0.9, 0.45], "what the two others contribute"),
+    "by a column": (-(A[0, 0] * V[0] + A[2, 0] * V[2]) / A[1, 0], "by a column of A"),
+    "without weights": (-V[0] - V[2], "weights are missing"),
+    "the origin": ([0, 0], "only am is at the origin"),
+    "one wrong number": ([-9, -45], "the output for I is"),
+    "one number": (-9, "should have shape (2,)"),
+    "in words": ("I", "should be numbers"),
 }
 
 
@@ -103,35 +101,35 @@ def squares(Q, K):
 
 
 RIGHT[check_gaussian] = [
-    (winner, solution)
-    for winner in [3, torch.tensor(3)]
+    (tie, solution)
+    for tie in [2.5, torch.tensor(2.5)]
     for solution in [book_gaussian, loop_gaussian]
 ]
 WRONG[check_gaussian] = {
-    "blank": (..., lambda Q, K, sigma: ..., "name the key that wins"),
-    "blank function": (3, lambda Q, K, sigma: ..., "write my_gaussian"),
-    "the key, not its index": (5, book_gaussian, "5 is the key itself"),
-    "the nearest": (1, book_gaussian, "The key 1 does not have the largest"),
-    "no key": (7, book_gaussian, "No key does"),
-    "as printed": (3, lambda Q, K, s: squares(Q, K) / s**2, "printed score"),
-    "sign only": (3, lambda Q, K, s: squares(Q, K) / (2 * s**2), "sign is still wrong"),
-    "no 2": (3, lambda Q, K, s: -squares(Q, K) / s**2, "2 below is missing"),
-    "sigma not squared": (3, lambda Q, K, s: -squares(Q, K) / (2 * s), "σ should be squared"),
-    "the kernel": (3, lambda Q, K, s: book_gaussian(Q, K, s).exp(), "That is the kernel"),
-    "the weights": (3, lambda Q, K, s: book_gaussian(Q, K, s).softmax(-1), "are the weights"),
+    "blank": (..., lambda Q, K, sigma: ..., "name the query at which"),
+    "blank function": (2.5, lambda Q, K, sigma: ..., "write my_gaussian"),
+    "the mean of all keys": (2, book_gaussian, "highest for the key 5 alone"),
+    "between 2 and 5": (3.5, book_gaussian, "highest for the key 0 alone"),
+    "a pair": ([0, 5], book_gaussian, "should have shape"),
+    "as printed": (2.5, lambda Q, K, s: squares(Q, K) / s**2, "printed score"),
+    "sign only": (2.5, lambda Q, K, s: squares(Q, K) / (2 * s**2), "sign is still wrong"),
+    "no 2": (2.5, lambda Q, K, s: -squares(Q, K) / s**2, "2 below is missing"),
+    "sigma not squared": (2.5, lambda Q, K, s: -squares(Q, K) / (2 * s), "σ should be squared"),
+    "the kernel": (2.5, lambda Q, K, s: book_gaussian(Q, K, s).exp(), "That is the kernel"),
+    "the weights": (2.5, lambda Q, K, s: book_gaussian(Q, K, s).softmax(-1), "are the weights"),
     "not squared": (
-        3,
+        2.5,
         lambda Q, K, s: -squares(Q, K).sqrt() / (2 * s**2),
         "distance should be squared",
     ),
     "squared sum": (
-        3,
+        2.5,
         lambda Q, K, s: -(Q[:, None] - K[None]).sum(-1).square() / (2 * s**2),
         "Square each difference first",
     ),
-    "exp and log": (3, lambda Q, K, s: book_gaussian(Q, K, s).exp().log(), "infinite score"),
-    "transposed": (3, lambda Q, K, s: book_gaussian(Q, K, s).mT, "should have shape"),
-    "numbers only": (3, lambda Q, K, s: -((Q - K.mT) ** 2) / (2 * s**2), "RuntimeError"),
+    "exp and log": (2.5, lambda Q, K, s: book_gaussian(Q, K, s).exp().log(), "infinite score"),
+    "transposed": (2.5, lambda Q, K, s: book_gaussian(Q, K, s).mT, "should have shape"),
+    "numbers only": (2.5, lambda Q, K, s: -((Q - K.mT) ** 2) / (2 * s**2), "RuntimeError"),
 }
 
 
@@ -261,4 +259,142 @@ WRONG[check_temperature] = {
 
 WRONG[check_temperature] |= {
     name: (book_lookup, answer, message) for name, (answer, message) in TEMPERATURE_SLIPS.items()
+}
+
+
+# the query
+
+
+K_OF = torch.tensor([[1.0, 0.0], [0.4, 0.5], [0.0, 0.8]]).double()
+
+
+def shares(z, V):
+    one = torch.ones(3, 1, dtype=V.dtype)
+    return torch.linalg.solve(torch.cat([V, one], dim=1).mT, torch.cat([z, one[0]]))
+
+
+def book_query(z, K, V):
+    a = shares(z, V)
+    if a.min() <= 1e-12:
+        return "out of reach"
+    return torch.linalg.solve(K[1:] - K[0], a[1:].log() - a[0].log())
+
+
+def unknown_shift_query(z, K, V):
+    """Another way: the number that all scores share is a third unknown."""
+    a = shares(z, V)
+    if a.min() < 1e-9:
+        return "Out of reach"
+    with_shift = torch.cat([K, torch.ones(3, 1, dtype=K.dtype)], dim=1)
+    return torch.linalg.solve(with_shift, a.log())[:2].tolist()
+
+
+def within(query):
+    """What returns a query where one exists, by the wrong rule."""
+    return lambda z, K, V: query(shares(z, V), K) if shares(z, V).min() > 0 else "out of reach"
+
+
+def never_refuses(z, K, V):
+    a = shares(z, V).clamp(min=1e-9)
+    return torch.linalg.solve(K[1:] - K[0], a[1:].log() - a[0].log())
+
+
+def all_but_outside(z, K, V):
+    return book_query(z, K, V) if shares(z, V).min() < -1e-9 else never_refuses(z, K, V)
+
+
+RIGHT[check_query] = [(book_query,), (unknown_shift_query,)]
+WRONG[check_query] = {
+    "blank": (lambda z, K, V: ..., "Nothing to check so far"),
+    "no logarithm": (
+        within(lambda a, K: torch.linalg.solve(K[1:] - K[0], a[1:] - a[0])),
+        "You solved for the weights",
+    ),
+    "log without the shift": (
+        within(lambda a, K: torch.linalg.lstsq(K, a.log()[:, None]).solution[:, 0]),
+        "subtract one of the equations",
+    ),
+    "neither": (
+        within(lambda a, K: torch.linalg.lstsq(K, a[:, None]).solution[:, 0]),
+        "The weights are no scores",
+    ),
+    "keys mixed": (within(lambda a, K: a @ K), "mixes the keys"),
+    "transposed": (
+        within(lambda a, K: torch.linalg.solve((K[1:] - K[0]).mT, a[1:].log() - a[0].log())),
+        "transposed",
+    ),
+    "any query": (lambda z, K, V: torch.zeros(2), "finds ("),
+    "always refuses": (lambda z, K, V: "out of reach", "so some query reaches it"),
+    "never refuses": (never_refuses, "is outside the triangle. No query reaches it"),
+    "takes an edge": (all_but_outside, "is on an edge"),
+    "three numbers": (lambda z, K, V: shares(z, V), "should have shape (2,)"),
+    "other words": (lambda z, K, V: "none", "should be numbers"),
+}
+
+
+# the line
+
+
+def book_line(q, xs, sigma):
+    u = xs - q
+    kappa = (-(u**2) / (2 * sigma**2)).exp()
+    weights = kappa * ((kappa * u**2).sum() - (kappa * u).sum() * u)
+    return weights / weights.sum()
+
+
+def by_least_squares(q, xs, sigma, power=1, kernel=None):
+    """Another way: the normal equations in the coordinate x itself."""
+    u = xs - q
+    kappa = kernel(u) if kernel else (-(u**2) / (2 * sigma**2)).exp()
+    design = torch.stack([torch.ones_like(xs), xs], dim=1)
+    weighted = design * (kappa**power)[:, None]
+    at_q = torch.tensor([1.0, q], dtype=xs.dtype)
+    return at_q @ torch.linalg.solve(weighted.mT @ design, weighted.mT)
+
+
+def gaussian(q, xs, sigma):
+    return (-((xs - q) ** 2) / (2 * sigma**2)).exp()
+
+
+RIGHT[check_line] = [(book_line, False), (by_least_squares, False)]
+LINE_SLIPS = {
+    "a constant": (
+        lambda q, xs, s: gaussian(q, xs, s) / gaussian(q, xs, s).sum(),
+        "Those are the weights of Nadaraya-Watson",
+    ),
+    "the kernels": (gaussian, "weights of the raw sum"),
+    "not divided": (
+        lambda q, xs, s: (
+            gaussian(q, xs, s)
+            * (
+                (gaussian(q, xs, s) * (xs - q) ** 2).sum()
+                - (gaussian(q, xs, s) * (xs - q)).sum() * (xs - q)
+            )
+        ),
+        "do not sum to 1",
+    ),
+    "plain least squares": (
+        lambda q, xs, s: by_least_squares(q, xs, s, kernel=torch.ones_like),
+        "All points count alike",
+    ),
+    "twice": (lambda q, xs, s: by_least_squares(q, xs, s, power=2), "did you use κ twice?"),
+    "no 2": (
+        lambda q, xs, s: by_least_squares(q, xs, s, kernel=lambda u: (-(u**2) / s**2).exp()),
+        "is the 2 below missing",
+    ),
+    "Laplace": (
+        lambda q, xs, s: by_least_squares(q, xs, s, kernel=lambda u: (-u.abs() / s).exp()),
+        "the Laplace kernel",
+    ),
+    "something else": (lambda q, xs, s: xs / xs.sum(), "should be predicted exactly"),
+    "a prediction": (lambda q, xs, s: q, "should have shape"),
+    "blank": (lambda q, xs, s: ..., "Nothing to check so far: write my_line_weights"),
+}
+WRONG[check_line] = {
+    name: (answer, False, message) for name, (answer, message) in LINE_SLIPS.items()
+}
+WRONG[check_line] |= {
+    "blank word": (book_line, ..., "say whether"),
+    "in the hull": (book_line, True, "are all of them positive?"),
+    "in words": (book_line, "no", "True or False"),
 }

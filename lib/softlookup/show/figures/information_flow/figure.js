@@ -4,7 +4,7 @@ import { button, controls, form, liveRegion, slider } from "../../kit/controls.j
 import { el, line, svg, text } from "../../kit/elements.js";
 import { scroller } from "../../kit/table.js";
 
-const [COLUMN, LEVEL, LEFT, TOP, BOTTOM, GAP] = [46, 66, 30, 40, 44, 18];
+const [COLUMN, LEVEL, LEFT, TOP, BOTTOM, GAP] = [46, 66, 30, 62, 44, 18];
 const LEAST = 0.03; // a weaker line is not drawn
 const PAUSE = 1300;
 
@@ -199,11 +199,11 @@ class Flow {
         words.push(centred(this.targetX(k), up - 11 - 15 * (k % 2), word, "if-written"));
       }
     });
-    const halves = [centred(this.sourceX((this.n - 1) / 2), up + 5, "encoder", "if-half")];
-    if (t < 0) {
-      const middle = this.targetX((this.data.target.length - 1) / 2);
-      halves.push(centred(middle, (up + down) / 2 + 5, "decoder", "if-half"));
-    }
+    const middle = this.targetX((this.data.target.length - 1) / 2);
+    const halves = [
+      centred(this.sourceX((this.n - 1) / 2), this.levelY(this.layers) - 22, "encoder", "if-half"),
+      centred(middle, up - 44, "decoder", "if-half"), // above what it writes
+    ];
     return [...words, ...halves];
   }
 }
