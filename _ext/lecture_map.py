@@ -30,8 +30,9 @@ LECTURES = {
 
 
 def concepts() -> list[dict]:
-    """The rows of the contract, in the order of the book."""
-    return yaml.safe_load((ROOT / "chapters" / "concepts.yml").read_text(encoding="utf-8"))
+    """The rows of the contract, in the order of the book; none in a book that has no contract."""
+    file = ROOT / "chapters" / "concepts.yml"
+    return yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else []
 
 
 @cache

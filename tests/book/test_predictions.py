@@ -118,7 +118,6 @@ def build(folder: Path, **pages: list) -> tuple[int, str]:
     for part in ("_ext", "_static"):
         shutil.copytree(ROOT / part, folder / part, ignore=leave_out)
     (folder / "chapters").mkdir()
-    (folder / "chapters" / "concepts.yml").write_text("[]\n")  # the search asks for slides' titles
     for name, texts in pages.items():
         cells = [cell_of(text, f"cell-{k}") for k, text in enumerate(texts)]
         language = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
