@@ -129,6 +129,7 @@ def build(folder: Path, **pages: list) -> tuple[int, str]:
         config["sphinx"]["local_extensions"].pop(extension)
     (folder / "_config.yml").write_text(yaml.safe_dump(config))
     (folder / "references.bib").write_text("")
+    shutil.copy(ROOT / "chapters" / "concepts.yml", folder / "chapters")  # the search reads it
     (folder / "intro.md").write_text("# A book\n\nNothing to guess.\n")
     toc = "".join(f"  - file: chapters/{name}\n" for name in pages)
     (folder / "_toc.yml").write_text(f"format: jb-book\nroot: intro\nchapters:\n{toc}")
