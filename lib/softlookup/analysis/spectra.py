@@ -25,7 +25,7 @@ def captured_variance(matrix: Float[Tensor, "*batch m n"]) -> Float[Tensor, "*ba
         ValueError: There is no matrix, or one that is all zeros.
 
     Source: Cordonnier et al. 2020; lecture 004, "Multi-head Attention".
-    Chapter: many_heads#optional-rank
+    Chapter: many_heads#optional-rank.
 
     Example:
         >>> captured_variance(torch.diag(torch.tensor([1.0, 2.0, 0.0])))
