@@ -13,8 +13,10 @@ from . import (
     chapters,
     checks,
     figures,
+    map_page,
     markup,
     optional,
+    places,
     predictions,
     road,
     search,
@@ -59,6 +61,8 @@ def setup(app: Sphinx) -> dict[str, bool | int]:
         markup,
         optional,
         search,
+        places,
+        map_page,
         built,
     ):
         module.setup(app)
