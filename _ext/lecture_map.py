@@ -1,8 +1,9 @@
 """The lecture map: from every slide to the section, the code and the test that settle it.
 
-`chapters/concepts.yml` names the concepts, and the chapters' cells carry in their metadata the ids
-that they settle: a concept belongs to the chapter whose cell carries it. The page is made from
-both; tests/book/test_map.py keeps them true.
+`chapters/concepts.yml` names the concepts, `chapters/slides.yml` the slides in their order, and the
+chapters' cells carry in their metadata the ids that they settle: a concept belongs to the chapter
+whose cell carries it. Here are these data and the page's sections; `book_site/map_page.py` fills
+them when all pages have been read. tests/book/test_map.py keeps the data true.
 """
 
 import json
@@ -28,11 +29,54 @@ LECTURES = {
     "004": "UvA: Attention is all you need",
 }
 
+CONCEPTS = (
+    "The name of a concept leads to the cell that computes it. Beside it stand its slides, what "
+    "the chapter has on it, and the code and the tests that would fail if it stopped being true."
+)
+SLIDES = (
+    "The slides of each lecture stand in their order. Where a lecture uses a title again, we "
+    "number it from the second slide on; in square brackets we describe a slide that has none."
+)
+
 
 def concepts() -> list[dict]:
     """The rows of the contract, in the order of the book; none in a book that has no contract."""
     file = ROOT / "chapters" / "concepts.yml"
     return yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else []
+
+
+@cache
+def slides() -> dict[str, list[str]]:
+    """The titles of each lecture's slides, in their order."""
+    return {lecture: found["slides"] for lecture, found in _lectures().items()}
+
+
+@cache
+def without_concept() -> dict[str, list[str]]:
+    """The titles of the slides that leave nothing to settle, such as a lecture's first."""
+    return {lecture: found["nothing"] for lecture, found in _lectures().items()}
+
+
+def _lectures() -> dict[str, dict]:
+    return yaml.safe_load((ROOT / "chapters" / "slides.yml").read_text(encoding="utf-8"))
+
+
+def titles(row: dict) -> dict[str, list[tuple[str, str]]]:
+    """The slides of a concept by lecture: each title, and what of the slide is meant, or ""."""
+    return {
+        lecture: [(title, remark) for title, _, remark in (one.partition(" | ") for one in found)]
+        for lecture, found in row["slides"].items()
+    }
+
+
+def spoken(title: str) -> str:
+    """A slide's title as it stands on the slide: without our number, and "" if it has none."""
+    return "" if title.startswith("[") else re.sub(r" \(\d\)$", "", title)
+
+
+def name_of(row: dict) -> str:
+    """What the map calls a concept."""
+    return row.get("name") or row["id"].replace("-", " ")
 
 
 @cache
@@ -80,76 +124,47 @@ def _last_heading(markdown: str) -> tuple[str, str] | None:
     return slugify(plain), plain
 
 
+class map_rows(nodes.General, nodes.Element):  # noqa: N801  (docutils names nodes in lower case)
+    """The rows of one chapter (``page``) or of one lecture (``lecture``), filled in later."""
+
+
 class LectureMap(Directive):
-    """``lecture-map``: the whole map, by chapter and by lecture."""
+    """``lecture-map``: the filter, and the whole map by chapter and by lecture."""
 
     def run(self) -> list[nodes.Node]:
         """Build the page's sections."""
         env = self.state.document.settings.env
-        env.note_dependency(str(ROOT / "_toc.yml"))
-        env.note_dependency(str(ROOT / "chapters" / "concepts.yml"))
+        for name in ("_toc.yml", "chapters/concepts.yml", "chapters/slides.yml"):
+            env.note_dependency(str(ROOT / name))
         for page in chapters():
             env.note_dependency(str(page.path))
-        rows = concepts()
-        by_chapter = [self._chapter(page, rows) for page in chapters() if sections(page.path)]
-        by_lecture = [self._lecture(key, rows) for key in LECTURES]
-        first = section("By chapter", "by-chapter", by_chapter)
-        return [first, section("By lecture and slide", "by-lecture", by_lecture)]
-
-    def _chapter(self, page: Page, rows: list[dict]) -> nodes.Node:
-        places = sections(page.path)
-        body = [
-            [
-                [nodes.Text(row["id"].replace("-", " "))],
-                [nodes.Text(f"{', '.join(row['lectures'])}: {row['slides']}")],
-                self._links(page, [*places[row["id"]], *_check_links(page, row["id"])]),
-                _literals(f"{name}" for name in row.get("names", [])),
-                [nodes.Text("; ".join(map(_words, row.get("tests", []))))],
-            ]
-            for row in rows
-            if row["id"] in places
+        by_chapter = [
+            section(
+                f"Chapter {page.number}. {page.title}",
+                f"map-chapter-{page.number}",
+                [map_rows("", page=page.docname)],
+            )
+            for page in chapters()
+            if sections(page.path)
         ]
-        heads = ["Concept", "Lecture and slide", "Section", "In the library", "What a test holds"]
-        name = f"Chapter {page.number}. {page.title}"
-        return section(name, f"map-chapter-{page.number}", [table(heads, body, "lecture-map")])
+        by_lecture = [
+            section(f"{key} {name}", f"map-lecture-{key}", [map_rows("", lecture=key)])
+            for key, name in LECTURES.items()
+        ]
+        return [
+            map_rows(""),
+            section("By chapter", "by-chapter", [_line(CONCEPTS), *by_chapter]),
+            section("By lecture and slide", "by-lecture", [_line(SLIDES), *by_lecture]),
+        ]
 
-    def _lecture(self, key: str, rows: list[dict]) -> nodes.Node:
-        slides = defaultdict(list)
-        for row in rows:
-            if key in row["lectures"]:
-                for slide in row["slides"].split(";"):
-                    slides[slide.strip()].append(row)
-        body = [[[nodes.Text(slide)], self._targets(found)] for slide, found in slides.items()]
-        name = f"{key} {LECTURES[key]}"
-        return section(
-            name, f"map-lecture-{key}", [table(["Slide", "In the book"], body, "lecture-map")]
-        )
 
-    def _targets(self, rows: list[dict]) -> list[nodes.Node]:
-        links: dict[str, nodes.Node] = {}
-        for page, row in ((homes()[row["id"]], row) for row in rows if row["id"] in homes()):
-            for anchor, name in sections(page.path)[row["id"]]:
-                text = f"{page.number}, {name}"
-                links.setdefault(text, self._link(page, anchor, text))
-        return _joined(list(links.values()))
-
-    def _links(self, page: Page, places: list[tuple[str, str]]) -> list[nodes.Node]:
-        return _joined([self._link(page, anchor, name) for anchor, name in places])
-
-    def _link(self, page: Page, anchor: str, text: str) -> nodes.Node:
-        env = self.state.document.settings.env
-        uri = env.app.builder.get_relative_uri(env.docname, page.docname)
-        return nodes.reference("", text, internal=True, refuri=f"{uri}#{anchor}")
+def _line(text: str) -> nodes.paragraph:
+    return nodes.paragraph("", text)
 
 
 def section(name: str, key: str, children: list[nodes.Node]) -> nodes.section:
     """A section of a page, with its anchor."""
     return nodes.section("", nodes.title("", name), *children, ids=[key], names=[key])
-
-
-def _joined(links: list[nodes.Node]) -> list[nodes.Node]:
-    parts = [part for link in links for part in (link, nodes.Text("; "))]
-    return parts[:-1]
 
 
 def literal(name: str) -> nodes.literal:
@@ -158,20 +173,6 @@ def literal(name: str) -> nodes.literal:
     for part in re.findall(r"[^._/]*[._/]*", name):
         code += [nodes.Text(part), nodes.raw("", "<wbr>", format="html")] if part else []
     return code
-
-
-def _check_links(page: Page, concept: str) -> list[tuple[str, str]]:
-    """Where the checks of a concept stand, which a link opens: (anchor, text)."""
-    return [(name, "what was checked") for name in checks(page.path).get(concept, [])]
-
-
-def _literals(words) -> list[nodes.Node]:
-    return _joined([literal(word) for word in words])
-
-
-def _words(test: str) -> str:
-    """What a test holds, in words: its function's name without the underscores."""
-    return test.split("::test_")[1].replace("_", " ")
 
 
 def table(heads: list[str], body: list[list[list[nodes.Node]]], kind: str) -> nodes.table:
@@ -197,4 +198,5 @@ def setup(app) -> dict:
     """Register the directive."""
     app.connect("config-inited", count_concepts)
     app.add_directive("lecture-map", LectureMap)
+    app.add_node(map_rows)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

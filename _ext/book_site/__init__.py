@@ -14,8 +14,10 @@ from . import (
     checks,
     figures,
     frame,
+    map_page,
     markup,
     optional,
+    places,
     predictions,
     published,
     road,
@@ -63,6 +65,8 @@ def setup(app: Sphinx) -> dict[str, bool | int]:
         markup,
         optional,
         search,
+        places,
+        map_page,
         built,
     ):
         module.setup(app)

@@ -26,6 +26,8 @@ DROPPED_STYLES = (
     "proof.css",
     "mystnb.",
 )
+# Needed by one page alone.
+ONE_PAGE = {"lecture_map.": "chapters/lecture_map"}
 # Written by theme and extensions, used by no page of ours.
 UNUSED_FILES = (
     "locales",
@@ -63,10 +65,18 @@ def is_wanted_style(style) -> bool:
     return not asset_name(style).startswith(DROPPED_STYLES)
 
 
+def is_for_page(asset, pagename: str) -> bool:
+    """Whether an asset belongs to all pages, or to this one."""
+    name = asset_name(asset)
+    return all(not name.startswith(key) or pagename == page for key, page in ONE_PAGE.items())
+
+
 def choose_assets(app: Sphinx, pagename, templatename, context, doctree) -> None:
     """Keep only what the page uses."""
-    context["script_files"] = [s for s in context["script_files"] if is_wanted_script(s)]
-    context["css_files"] = [s for s in context["css_files"] if is_wanted_style(s)]
+    scripts, styles = context["script_files"], context["css_files"]
+    scripts = [s for s in scripts if is_wanted_script(s) and is_for_page(s, pagename)]
+    styles = [s for s in styles if is_wanted_style(s) and is_for_page(s, pagename)]
+    context["script_files"], context["css_files"] = scripts, styles
 
 
 def mathjax_files() -> list[Path]:

@@ -189,9 +189,10 @@ def slide_titles(env: BuildEnvironment) -> dict[tuple[str, str], str]:
             for slug, _ in lecture_map.sections(page.path)[row["id"]]:
                 place = page.docname, anchor_of(env, page.docname, slug)
                 told = titles.setdefault(place, {})
-                told[row["id"].replace("-", " ")] = None
-                told.update({slide.strip(): None for slide in row["slides"].split(";")})
-    return {place: "; ".join(told) for place, told in titles.items()}
+                told[lecture_map.name_of(row)] = None
+                for found in lecture_map.titles(row).values():
+                    told.update({lecture_map.spoken(title): None for title, _ in found})
+    return {place: "; ".join(filter(None, told)) for place, told in titles.items()}
 
 
 def anchor_of(env: BuildEnvironment, docname: str, slug: str) -> str:
@@ -214,13 +215,13 @@ def functions(env: BuildEnvironment) -> Iterator[tuple[str, Entry]]:
             yield page.docname, Entry("function", anchor, own, f"{spelled}; {package}", first)
 
 
-def number_of(env: BuildEnvironment, docname: str, entry: Entry) -> str:
+def number_of(env: BuildEnvironment, docname: str, kind: str, anchor: str) -> str:
     """What a figure, a table or an exercise is called in the page: "Figure 14.3"."""
     numbers = env.toc_fignumbers.get(docname, {})
     for numbered in numbers.values():
-        if entry.anchor in numbered:
-            return f"{entry.kind.capitalize()} {'.'.join(map(str, numbered[entry.anchor]))}"
-    return entry.kind.capitalize()
+        if anchor in numbered:
+            return f"{kind.capitalize()} {'.'.join(map(str, numbered[anchor]))}"
+    return kind.capitalize()
 
 
 def shortened(rows: list[list]) -> list[list]:
@@ -254,7 +255,7 @@ def everything(env: BuildEnvironment) -> dict:
         for entry in [*kept(env).get(docname, []), *taught.get(docname, [])]:
             title, also = entry.title, entry.also
             if entry.kind in ("figure", "table", "exercise"):
-                number = number_of(env, docname, entry)
+                number = number_of(env, docname, entry.kind, entry.anchor)
                 title = f"{number}. {title}" if title else number
             if entry.kind in ("section", "slide"):
                 also = slides.get((docname, entry.anchor), "")

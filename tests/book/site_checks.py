@@ -113,8 +113,8 @@ THIN_OUT = """(alike) => {
     if (seen.get(kind) > alike && word.id === '') word.replaceWith(...word.childNodes);
   });
   document.querySelectorAll('.highlight pre').forEach((code) => code.normalize());
-  document.querySelectorAll('table:is(.ledger, .lecture-map) tbody tr').forEach((row) => {
-    const kind = `${row.closest('table').className}, ${row.cells.length} cells`;
+  document.querySelectorAll('table.ledger tbody tr, .map-rows > li').forEach((row) => {
+    const kind = `${row.parentElement.parentElement.className}, ${row.children.length} cells`;
     seen.set(kind, (seen.get(kind) ?? 0) + 1);
     if (seen.get(kind) > alike) row.remove();
   });

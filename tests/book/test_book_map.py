@@ -35,7 +35,7 @@ def test_the_map_holds_all_chapters_all_modules_and_each_node_once():
 
 def test_the_modules_are_those_of_lecture_004():
     rows = {row["id"]: row for row in lecture_map.concepts()}
-    assert "Breaking the Transformer into modules" in rows["lecture-map"]["slides"]
+    assert "Breaking the Transformer into modules" in rows["lecture-map"]["slides"]["004"]
     assert MODULES == ("Tokenization", "Embedding", "Attention blocks", "Output")
 
 
