@@ -19,6 +19,17 @@ const PLACES = [
 
 const one = (value) => format(Number(value.toFixed(1)), 4);
 const two = (weight) => weight.toFixed(2);
+/** Weights times values, with as many digits as a pencil needs to get the rounded answer. */
+function sumOf(weights, values, answer) {
+  const parts = (digits) =>
+    values.map((value, j) => [weights[j].toFixed(digits), Number(value.toFixed(1))]);
+  const adds = (digits) =>
+    one(parts(digits).reduce((sum, [weight, value]) => sum + weight * value, 0)) === one(answer);
+  const digits = [2, 3, 4, 5].find(adds) ?? 6;
+  return parts(digits)
+    .map(([weight, value]) => `${weight} × ${one(value)}`)
+    .join(" + ");
+}
 const opacity = (value) => 0.03 + 0.042 * value;
 
 /** The finding in one sentence, from the words, the weights and the answer. */
@@ -285,8 +296,8 @@ export function mount(root, data) {
       weight.textContent = two(found.weights[j]);
       fill.style.width = `${100 * found.weights[j]}%`;
     });
-    const parts = values.map((value, j) => `${two(found.weights[j])} × ${one(value)}`);
-    sum.replaceChildren(`${parts.join(" + ")} = `, el("b", {}, one(found.answer)));
+    const written = sumOf(found.weights, values, found.answer);
+    sum.replaceChildren(`${written} = `, el("b", {}, one(found.answer)));
     softness.show(`temperature ${format(temperature, 2)}`, state.place);
     buttons.forEach((node, b) => node.setAttribute("aria-pressed", state.place === PLACES[b][0]));
     say(live, sentence(data, found, temperature));
