@@ -178,7 +178,7 @@ def test_a_pencil_that_adds_the_sum_up_gets_the_answer(open_figure):
         slider.fill(str(place))
         parts, answer = page.locator(".so-sum").inner_text().split(" = ")
         added = sum(math.prod(map(float, part.split(" × "))) for part in parts.split(" + "))
-        assert round(added, 1) == float(answer), (place, parts)
+        assert abs(added - float(answer)) < 0.05, (place, parts)
 
 
 def test_the_query_can_be_dragged(open_figure):

@@ -19,18 +19,21 @@ const PLACES = [
 
 const one = (value) => format(Number(value.toFixed(1)), 4);
 const two = (weight) => weight.toFixed(2);
+const opacity = (value) => 0.03 + 0.042 * value;
+
 /** Weights times values, with as many digits as a pencil needs to get the rounded answer. */
 function sumOf(weights, values, answer) {
   const parts = (digits) =>
     values.map((value, j) => [weights[j].toFixed(digits), Number(value.toFixed(1))]);
-  const adds = (digits) =>
-    one(parts(digits).reduce((sum, [weight, value]) => sum + weight * value, 0)) === one(answer);
+  const adds = (digits) => {
+    const sum = parts(digits).reduce((before, [weight, value]) => before + weight * value, 0);
+    return Math.abs(sum - Number(answer.toFixed(1))) < 0.0499; // a half rounds up, or down
+  };
   const digits = [2, 3, 4, 5].find(adds) ?? 6;
   return parts(digits)
     .map(([weight, value]) => `${weight} × ${one(value)}`)
     .join(" + ");
 }
-const opacity = (value) => 0.03 + 0.042 * value;
 
 /** The finding in one sentence, from the words, the weights and the answer. */
 function sentence({ words, reader, quality }, { weights, answer }, temperature) {
