@@ -171,6 +171,16 @@ def test_it_starts_as_the_front_page_tells(open_figure):
     assert assert_shows(open_figure()) == "kitten is most like cat (0.72): softness 7.9."
 
 
+def test_a_pencil_that_adds_the_sum_up_gets_the_answer(open_figure):
+    page = open_figure()
+    slider = page.locator('input[type="range"]')
+    for place in range(0, 101, 2):
+        slider.fill(str(place))
+        parts, answer = page.locator(".so-sum").inner_text().split(" = ")
+        added = sum(math.prod(map(float, part.split(" × "))) for part in parts.split(" + "))
+        assert abs(added - float(answer)) < 0.05, (place, parts)
+
+
 def test_the_query_can_be_dragged(open_figure):
     page = open_figure()
     grab(page, "kitten")

@@ -21,6 +21,20 @@ const one = (value) => format(Number(value.toFixed(1)), 4);
 const two = (weight) => weight.toFixed(2);
 const opacity = (value) => 0.03 + 0.042 * value;
 
+/** Weights times values, with as many digits as a pencil needs to get the rounded answer. */
+function sumOf(weights, values, answer) {
+  const parts = (digits) =>
+    values.map((value, j) => [weights[j].toFixed(digits), Number(value.toFixed(1))]);
+  const adds = (digits) => {
+    const sum = parts(digits).reduce((before, [weight, value]) => before + weight * value, 0);
+    return Math.abs(sum - Number(answer.toFixed(1))) < 0.0499; // a half rounds up, or down
+  };
+  const digits = [2, 3, 4, 5].find(adds) ?? 6;
+  return parts(digits)
+    .map(([weight, value]) => `${weight} × ${one(value)}`)
+    .join(" + ");
+}
+
 /** The finding in one sentence, from the words, the weights and the answer. */
 function sentence({ words, reader, quality }, { weights, answer }, temperature) {
   const most = Math.max(...weights);
@@ -285,8 +299,8 @@ export function mount(root, data) {
       weight.textContent = two(found.weights[j]);
       fill.style.width = `${100 * found.weights[j]}%`;
     });
-    const parts = values.map((value, j) => `${two(found.weights[j])} × ${one(value)}`);
-    sum.replaceChildren(`${parts.join(" + ")} = `, el("b", {}, one(found.answer)));
+    const written = sumOf(found.weights, values, found.answer);
+    sum.replaceChildren(`${written} = `, el("b", {}, one(found.answer)));
     softness.show(`temperature ${format(temperature, 2)}`, state.place);
     buttons.forEach((node, b) => node.setAttribute("aria-pressed", state.place === PLACES[b][0]));
     say(live, sentence(data, found, temperature));
