@@ -1,7 +1,7 @@
 // What the collapse cloud reckons: which run the switches choose, and where numbers are drawn.
 
 const NORMS = ["none", "pre", "post"];
-export const FLOOR = 1e-4; // what is smaller, zero too, is drawn here
+const FLOOR = 1e-4; // what is smaller, zero too, is drawn here
 export const NOTHING = 1e-17; // what is smaller is called 0
 const GAP = 13; // pixels from one name to the next
 const TOUCH = 6; // square pixels
