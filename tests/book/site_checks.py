@@ -66,6 +66,7 @@ USUAL_SIZE, USUAL_TIMEOUT = {"width": 1280, "height": 720}, 30_000  # of Playwri
 MEDIA = {"color_scheme": "light", "reduced_motion": "no-preference"}
 FORGET = """() => {  // what outlives a page's document; a clock of Playwright's cannot be undone
   if (location.protocol === 'file:') [localStorage, sessionStorage].forEach((s) => s.clear());
+  Storage.prototype.setItem = () => {};  // what the page would note as it goes
   return !('__pwClock' in window);
 }"""
 COMPRESSED = {".woff", ".woff2", ".png", ".jpg", ".ico"}

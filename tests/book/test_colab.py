@@ -248,7 +248,8 @@ def test_the_rocket_of_a_page_opens_its_notebook_in_colab(site, path):
     page = (site / "chapters" / f"{path.stem}.html").read_text(encoding="utf-8")
     slug = configured().removeprefix("https://github.com/")
     there = f"https://colab.research.google.com/github/{slug}/blob/main/chapters/{path.name}"
-    assert re.findall(r'href="(https://colab\.research[^"]*)"', page) == [there]
+    above_and_below = [there, there]
+    assert re.findall(r'href="(https://colab\.research[^"]*)"', page) == above_and_below
 
 
 def test_the_workflow_does_the_same_in_colabs_own_image_every_week():
