@@ -6,6 +6,7 @@ filters them (`_static/lecture_map.js`), the whole map stands there, by chapter 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from html import escape
 
@@ -16,7 +17,7 @@ import lecture_map
 from registry import Page, chapters
 
 from .entries import LECTURES as SHORT
-from .places import Exercise, Place, exercises_for, kept
+from .places import Exercise, Place, Places, exercises_for
 from .search import number_of
 
 NAMES = dict(zip(lecture_map.LECTURES, SHORT, strict=True))
@@ -77,6 +78,11 @@ class Rows:
     def __init__(self, app: Sphinx, docname: str) -> None:
         self.app, self.env, self.docname = app, app.env, docname
         self.rows = lecture_map.concepts()
+        self.by_slide = defaultdict(list)
+        for row in self.rows:
+            for lecture, found in lecture_map.titles(row).items():
+                for title in dict.fromkeys(title for title, _ in found):
+                    self.by_slide[lecture, title].append(row)
 
     def address(self, docname: str, anchor: str) -> str:
         """A place in the book as seen from this page."""
@@ -84,7 +90,7 @@ class Rows:
 
     def read(self, page: Page) -> tuple[list[Place], list[Exercise]]:
         """What was kept of a chapter."""
-        return kept(self.env).get(page.docname, ([], []))
+        return Places.kept(self.env).get(page.docname, ([], []))
 
     def places(self, page: Page, row: dict) -> list[Place]:
         """Where a chapter settles a concept."""
@@ -93,7 +99,7 @@ class Rows:
     def concept(self, page: Page, row: dict) -> str:
         """A row of the first view: a concept and all that belongs to it."""
         places = self.places(page, row)
-        name = link(self.address(page.docname, places[0].anchor), lecture_map.name_of(row))
+        name = self.concept_link(page, row)
         cells = (slides_html(row), self.chapter_html(page, row, places), library_html(row))
         labels = HEADS["concepts"][1:]
         body = "".join(
@@ -162,23 +168,19 @@ class Rows:
     def slide(self, lecture: str, title: str) -> str:
         """A row of the second view: a slide and its concepts."""
         parts = []
-        for page in chapters():
-            found = "; ".join(self.concepts_of(page, lecture, title))
-            if found:
-                parts.append(f"<p>{of(f'Chapter {page.number}')} {found}</p>")
+        for page, found in by_chapter(self.by_slide[lecture, title]):
+            told = "; ".join(self.concept_link(page, row) for row in found)
+            parts.append(f"<p>{of(f'Chapter {page.number}')} {told}</p>")
         settled = "".join(parts) or f"<p>{of('nothing to compute')}</p>"
         return (
             f'<li data-lectures="{lecture}"><div class="map-name">{escape(title)}</div>'
             f"<div>{settled}</div></li>"
         )
 
-    def concepts_of(self, page: Page, lecture: str, title: str) -> Iterator[str]:
-        """Links to the concepts of a slide that a chapter settles."""
-        for row in self.rows:
-            if any(title == one for one, _ in lecture_map.titles(row).get(lecture, ())):
-                for place in self.places(page, row)[:1]:
-                    address = self.address(page.docname, place.anchor)
-                    yield link(address, lecture_map.name_of(row))
+    def concept_link(self, page: Page, row: dict) -> str:
+        """A link to the first cell that settles a concept."""
+        place = self.places(page, row)[0]
+        return link(self.address(page.docname, place.anchor), lecture_map.name_of(row))
 
     def html(self, group: lecture_map.map_rows) -> str:
         """What stands in the place of a group: its rows, or the filter for all of them."""
@@ -200,6 +202,13 @@ def by_section(places: list[Place]) -> list[list[Place]]:
     for place in places:
         groups.setdefault(place.section, []).append(place)
     return list(groups.values())
+
+
+def by_chapter(rows: list[dict]) -> list[tuple[Page, list[dict]]]:
+    """Rows under the chapters that settle them, in the order of the book."""
+    homes = lecture_map.homes()
+    groups = {page: [row for row in rows if homes.get(row["id"]) == page] for page in chapters()}
+    return [(page, found) for page, found in groups.items() if found]
 
 
 def library_html(row: dict) -> str:

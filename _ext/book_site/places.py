@@ -20,12 +20,12 @@ from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.environment.collectors import EnvironmentCollector
 from sphinx.transforms import SphinxTransform
 from sphinx_exercise.nodes import is_exercise_node
 
 from .checks import TAG, check_cell
-from .search import plain_title
+from .kept import Keeper
+from .search import is_section, label_of, plain_title
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 COMMON = 3
@@ -141,7 +141,7 @@ def read_exercises(document: nodes.document) -> list[Exercise]:
     for node in document.findall(nodes.Element):
         if is_exercise_node(node):
             found.append((node, list(node.findall())))
-        elif isinstance(node, nodes.section) and node["ids"] != ["exercise-content"]:
+        elif is_section(node):
             found.append((node, []))  # the exercises before it end here
         elif found and isinstance(node, nodes.literal_block):
             found[-1][1].append(node)
@@ -150,11 +150,6 @@ def read_exercises(document: nodes.document) -> list[Exercise]:
         for node, parts in found
         if is_exercise_node(node)
     ]
-
-
-def label_of(exercise: nodes.Element) -> str:
-    """An exercise's anchor."""
-    return exercise.get("label") or next(iter(exercise["ids"]), "")
 
 
 def names_in(parts: list[nodes.Node]) -> frozenset[str]:
@@ -169,7 +164,7 @@ def read_places(document: nodes.document) -> list[Place]:
     sections: dict[int, list[nodes.Node]] = {}
     places, last = [], ""
     for node in document.findall(nodes.Element):
-        if isinstance(node, nodes.section) and node["ids"] != ["exercise-content"]:
+        if is_section(node):
             last = ""
         last = label_of(node) if is_exercise_node(node) else last
         if concepts := concepts_of(node):
@@ -207,29 +202,17 @@ def place_of(
     )
 
 
-class Places(EnvironmentCollector):
+class Places(Keeper):
     """Keeps each page's places and exercises from one build to the next."""
 
-    def clear_doc(self, app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-        """Forget a page."""
-        kept(env).pop(docname, None)
+    attribute = "softlookup_places"
 
-    def merge_other(self, app, env: BuildEnvironment, docnames: set[str], other) -> None:
-        """Take what another process has read."""
-        kept(env).update({name: kept(other)[name] for name in docnames if name in kept(other)})
-
-    def process_doc(self, app: Sphinx, doctree: nodes.document) -> None:
-        """Read a page."""
-        found = read_places(doctree)
-        if found:
-            kept(app.env)[app.env.docname] = found, read_exercises(doctree)
-
-
-def kept(env: BuildEnvironment) -> dict[str, tuple[list[Place], list[Exercise]]]:
-    """The places and the exercises by page."""
-    if not hasattr(env, "softlookup_places"):
-        env.softlookup_places = {}
-    return env.softlookup_places
+    def read(
+        self, env: BuildEnvironment, document: nodes.document
+    ) -> tuple[list[Place], list[Exercise]] | None:
+        """Both of a page that settles a concept."""
+        found = read_places(document)
+        return (found, read_exercises(document)) if found else None
 
 
 def exercises_for(row: dict, places: list[Place], exercises: list[Exercise]) -> list[Exercise]:

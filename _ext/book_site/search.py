@@ -20,7 +20,6 @@ from docutils import nodes
 from sphinx.addnodes import glossary, pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.environment.collectors import EnvironmentCollector
 from sphinx_exercise.nodes import is_exercise_node
 
 import lecture_map
@@ -28,6 +27,7 @@ import reference_ledger
 import registry
 
 from .figures import numbered_table
+from .kept import Keeper
 
 SYNONYMS = Path(__file__).parent / "synonyms.yml"
 SILENT = (  # what is no text to be searched, or is an entry of its own
@@ -105,6 +105,11 @@ def plain(node: nodes.Node) -> str:
     return re.sub(r"\s+", " ", gap.join(map(plain, node.children))).strip(" " if gap else "")
 
 
+def is_section(node: nodes.Node) -> bool:
+    """Whether it is a section of the text, not what sphinx-exercise puts around an exercise's."""
+    return isinstance(node, nodes.section) and node["ids"] != ["exercise-content"]
+
+
 def is_code(node: nodes.Node) -> bool:
     """Whether it is a notebook's code cell, with what it printed."""
     return isinstance(node, nodes.container) and "cell" in node.get("classes", [])
@@ -123,10 +128,8 @@ def words_of(node: nodes.Element) -> str:
 
 def entries_of(document: nodes.document) -> Iterator[Entry]:
     """What can be found on a page."""
-    page = next(document.findall(nodes.section), None)
-    for section in document.findall(nodes.section):
-        if section["ids"] == ["exercise-content"]:
-            continue  # what sphinx-exercise puts around an exercise's text
+    page = next(document.findall(is_section), None)
+    for section in document.findall(is_section):
         slide = any(re.fullmatch(r"e\d\d", key) for key in section["ids"])
         kind = "chapter" if section is page else "slide" if slide else "section"
         title = plain_title(section.next_node(nodes.title))
@@ -145,10 +148,14 @@ def entries_of(document: nodes.document) -> Iterator[Entry]:
             yield Entry(kind, figure["ids"][0], "", "", plain_title(caption))
     for exercise in document.findall(is_exercise_node):
         title = exercise.next_node(nodes.title)
-        label = exercise.get("label") or next(iter(exercise["ids"]), "")
         name = plain_title(title).removeprefix("Exercise").strip("() ") if title else ""
         said = " ".join(words_of(part) for part in exercise.findall(nodes.section))
-        yield Entry("exercise", label, name, "", said)
+        yield Entry("exercise", label_of(exercise), name, "", said)
+
+
+def label_of(exercise: nodes.Element) -> str:
+    """An exercise's anchor."""
+    return exercise.get("label") or next(iter(exercise["ids"]), "")
 
 
 def plain_title(node: nodes.Element) -> str:
@@ -156,28 +163,15 @@ def plain_title(node: nodes.Element) -> str:
     return re.sub(r"\s+", " ", "".join(map(plain, node.children))).strip()
 
 
-class Entries(EnvironmentCollector):
+class Entries(Keeper):
     """Keeps each page's entries from one build to the next."""
 
-    def clear_doc(self, app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-        """Forget a page."""
-        kept(env).pop(docname, None)
+    attribute = "softlookup_entries"
 
-    def merge_other(self, app, env: BuildEnvironment, docnames: set[str], other) -> None:
-        """Take what another process has read."""
-        kept(env).update({name: kept(other)[name] for name in docnames if name in kept(other)})
-
-    def process_doc(self, app: Sphinx, doctree: nodes.document) -> None:
-        """Read a page's entries."""
-        if app.env.docname.rpartition("/")[2] not in LEFT_OUT:
-            kept(app.env)[app.env.docname] = list(entries_of(doctree))
-
-
-def kept(env: BuildEnvironment) -> dict[str, list[Entry]]:
-    """The entries by page."""
-    if not hasattr(env, "softlookup_entries"):
-        env.softlookup_entries = {}
-    return env.softlookup_entries
+    def read(self, env: BuildEnvironment, document: nodes.document) -> list[Entry] | None:
+        """The entries of a page; none of a page of lists."""
+        is_list = env.docname.rpartition("/")[2] in LEFT_OUT
+        return None if is_list else list(entries_of(document))
 
 
 def slide_titles(env: BuildEnvironment) -> dict[tuple[str, str], str]:
@@ -252,7 +246,7 @@ def everything(env: BuildEnvironment) -> dict:
     for docname in [name for name in by_docname if name in env.found_docs]:
         page = by_docname[docname]
         pages.append([docname, env.titles[docname].astext(), page.number or 0])
-        for entry in [*kept(env).get(docname, []), *taught.get(docname, [])]:
+        for entry in [*Entries.kept(env).get(docname, []), *taught.get(docname, [])]:
             title, also = entry.title, entry.also
             if entry.kind in ("figure", "table", "exercise"):
                 number = number_of(env, docname, entry.kind, entry.anchor)

@@ -33,7 +33,7 @@ _X = torch.tensor([1.36, 3.40, 6.05], dtype=torch.float64)
 _Y = torch.tensor([1.79, -1.77, -2.17], dtype=torch.float64)
 
 
-@exercise("find the value of *am*, two numbers.")
+@exercise("find the value of am, two numbers.")
 def check_product(value: Answer) -> str:
     """Check the value that *am* must have, so that the output for *I* is the origin."""
     known = _A[0, 0] * _V[0] + _A[0, 2] * _V[2]
@@ -149,9 +149,11 @@ def check_query(answer: Answer) -> str:
         "on an edge, where one weight is 0; a softmax gives every key something": [0.5, 0.5, 0.0],
         "a corner, which takes the whole weight; a softmax gives every key something": [0, 1, 0],
     }
+    # Here nothing is rounded: whoever asks for weights above 0, with no tolerance, is right, too.
+    exact = torch.tensor([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]]).double()
     for where, made_of in refused.items():
-        z = torch.tensor(made_of).double() @ corners
-        found = answer(z, keys, corners)
+        z = torch.tensor(made_of).double() @ exact
+        found = answer(z, keys, exact)
         if not _refuses(found):
             raise Wrong(f"{_pair(z)} is {where}. No query reaches it; you gave {found!r}.")
     return "Your queries find what they should, and you know what no query can find."

@@ -125,7 +125,7 @@ def check_bleu(answer: Answer) -> str:
 
     Args:
         answer: The learner's function. Both arguments are lists of texts, a text is a list of
-            words, and each has one reference. Nothing is smoothed.
+            words, perhaps an empty one, and each has one reference. Nothing is smoothed.
 
     Chapter: transformer#exercises
     """
@@ -379,12 +379,15 @@ _CORPORA = (
     [("she sings a song in the garden", "she sings a song in a garden"), ("he sleeps", "he slept")],
     [("a b c d e", "a b c d e f g h"), ("a b c d e f g h", "a b c d e")],
     [("a b c", "a b c")],
+    [("", "he hit me with a pie")],
 )
 
 
 def _bleu_slips(written: list[list[str]], wanted: list[list[str]]) -> list[tuple[float, str]]:
     """Known wrong scores of a corpus, with what to say about each."""
     c, r = sum(map(len, written)), sum(map(len, wanted))
+    if c == 0:
+        return []
     penalty = min(1.0, math.exp(1 - r / c))
     clipped, loose = _shares(written, wanted), _shares(written, wanted, clip=False)
     recalled = _shares(written, wanted, of_reference=True)

@@ -7,6 +7,7 @@ parameters. Then: how well does it name the words of captions that it has not se
 heads read, and how much worse is it without one of them?
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -16,8 +17,9 @@ from torch.nn import functional as F
 
 from softlookup.analysis import capture, head_gates
 from softlookup.attention import MultiHeadAttention
-from softlookup.data import multi30k
 from softlookup.masks import causal_mask
+from softlookup.recorded.captions import SMALL_CAPTIONS, english_captions
+from softlookup.training import shuffled_rows, train_model
 from softlookup.words import word_tokens
 
 DATA = ("multi30k",)
@@ -31,6 +33,7 @@ LOOKED_INTO = 4
 """Of the first model with so many heads the maps are kept."""
 N = 16
 """How many words of a caption are read, the mark of its beginning included."""
+BATCH_SIZE = 64
 
 START, UNKNOWN, END, PADDING = "<start>", "<unknown>", "<end>", -100
 SHOWN = (
@@ -38,15 +41,6 @@ SHOWN = (
     "a little girl in a pink dress plays with her dog",
 )
 """Captions of which the weights are kept."""
-
-SMALL_TEXT = """a man in a hat rides his bike
-a woman in a hat rides her bike
-two dogs in a park chase their ball
-a dog in a park has its ball
-a man in a park holds his hat
-a woman on a bike holds her hat
-two dogs in the snow want their ball
-a dog in the snow wants its ball"""
 
 
 class NextWord(nn.Module):
@@ -80,15 +74,14 @@ class NextWord(nn.Module):
 
 def load() -> tuple[list[str], list[str]] | None:
     """The captions to train on and those to test on, or None after one line that says why."""
-    parts = multi30k("train", "en"), multi30k("val", "en"), multi30k("test", "en")
-    return None if None in parts else (parts[0], parts[1] + parts[2])
+    return english_captions()
 
 
 def run_small() -> dict:
     """The same on eight captions of our own."""
-    captions = SMALL_TEXT.split("\n")
     options = {"min_count": 1, "epochs": 20, "heads": (0, 2), "looked_into": 2}
-    return run((captions, captions), starts=1, shown=("a man on a bike holds",), **options)
+    data = SMALL_CAPTIONS, SMALL_CAPTIONS
+    return run(data, starts=1, shown=("a man on a bike holds",), **options)
 
 
 def run(
@@ -168,16 +161,20 @@ def trained(
 ) -> NextWord:
     """A model that was trained to name the next word."""
     ids, targets = texts
+
+    def loss_of_rows(model: NextWord, rows: Tensor) -> Tensor:
+        return F.cross_entropy(model(ids[rows]).flatten(0, 1), targets[rows].flatten())
+
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED + start)
         model = NextWord(n_words, n_heads)
-        optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-        for _ in range(epochs):
-            for batch in torch.randperm(len(ids)).split(64):
-                loss = F.cross_entropy(model(ids[batch]).flatten(0, 1), targets[batch].flatten())
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
+        train_model(
+            model,
+            loss_of_rows,
+            shuffled_rows(len(ids), BATCH_SIZE),
+            optimizers=torch.optim.Adam(model.parameters(), lr=3e-3),
+            n_steps=epochs * math.ceil(len(ids) / BATCH_SIZE),
+        )
     return model.eval()
 
 

@@ -6,6 +6,7 @@ four it was. Then: how often is it right on captions that it has not seen, which
 and is it still right when the word that it reads most is taken away?
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -14,13 +15,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from softlookup.attention import Attention, attention_weights
-from softlookup.data import multi30k
+from softlookup.recorded.captions import SMALL_CAPTIONS, english_captions
+from softlookup.training import shuffled_rows, train_model
 from softlookup.words import word_tokens
 
 DATA = ("multi30k",)
 SEED = 0
 STARTS = 3
 """How many times the head is trained, each time from other random numbers."""
+BATCH_SIZE = 64
 
 PRONOUNS = ("his", "her", "their", "its")
 PADDING, UNKNOWN, BLANK = "<padding>", "<unknown>", "___"
@@ -37,15 +40,6 @@ SHOWN = (
 """Beginnings of which the weights are kept; the last two are no captions."""
 VOTERS = ("girl", "woman", "man", "dog", "are", "one", "plays", "in")
 """Words of which the votes are kept, where they are known."""
-
-SMALL_TEXT = """a man in a hat rides his bike
-a woman in a hat rides her bike
-two dogs in a park chase their ball
-a dog in a park has its ball
-a man in a park holds his hat
-a woman on a bike holds her hat
-two dogs in the snow want their ball
-a dog in the snow wants its ball"""
 
 
 class PronounReader(nn.Module):
@@ -78,15 +72,14 @@ class PronounReader(nn.Module):
 
 def load() -> tuple[list[str], list[str]] | None:
     """The captions to train on and those to test on, or None after one line that says why."""
-    parts = multi30k("train", "en"), multi30k("val", "en"), multi30k("test", "en")
-    return None if None in parts else (parts[0], parts[1] + parts[2])
+    return english_captions()
 
 
 def run_small() -> dict:
     """The same on eight captions of our own."""
-    captions = SMALL_TEXT.split("\n")
     shown = ("a woman in a park holds", "a dog on a bike has")
-    return run((captions, captions), starts=1, shown=shown, min_count=1, epochs=40)
+    data = SMALL_CAPTIONS, SMALL_CAPTIONS
+    return run(data, starts=1, shown=shown, min_count=1, epochs=40)
 
 
 def run(
@@ -179,17 +172,21 @@ def trained(
     ids: Tensor, answers: Tensor, n_words: int, start: int, epochs: int, *, even: bool = False
 ) -> PronounReader:
     """A head that was trained to name the pronouns."""
+
+    def loss_of_rows(reader: PronounReader, rows: Tensor) -> Tensor:
+        votes, _ = reader(ids[rows], readable(ids[rows]))
+        return F.cross_entropy(votes, answers[rows])
+
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED + start)
         reader = PronounReader(n_words, even=even)
-        optimizer = torch.optim.Adam(reader.parameters(), lr=0.01)
-        for _ in range(epochs):
-            for batch in torch.randperm(len(ids)).split(64):
-                votes, _ = reader(ids[batch], readable(ids[batch]))
-                loss = F.cross_entropy(votes, answers[batch])
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
+        train_model(
+            reader,
+            loss_of_rows,
+            shuffled_rows(len(ids), BATCH_SIZE),
+            optimizers=torch.optim.Adam(reader.parameters(), lr=0.01),
+            n_steps=epochs * math.ceil(len(ids) / BATCH_SIZE),
+        )
     return reader.eval()
 
 

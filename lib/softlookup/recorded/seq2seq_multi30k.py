@@ -49,6 +49,7 @@ WAYS: Mapping[str, Mapping[str, object]] = {
 }
 
 Sentence = Sequence[str]
+Pair = tuple[Sentence, Sentence]
 Captions = Mapping[str, Sequence[str]]
 
 SMALL = {
@@ -86,13 +87,17 @@ def load() -> dict[str, Captions] | None:
 
 def run_small() -> dict:
     """The same on ten captions of our own; the last two are held out."""
-    data = {
+    sizes = {"n_steps": 25, "d_model": 8, "batch_size": 8, "learning_rate": 0.02}
+    ways = {name: WAYS[name] for name in ("greedy", "beam of 2", "sample, temperature 0.5")}
+    return run(small_data(), common=1, shown=(0, 1), ways=ways, **sizes)
+
+
+def small_data() -> dict[str, Captions]:
+    """Ten captions of our own in the form of the data; the last two are held out."""
+    return {
         "train": {language: texts[:8] for language, texts in SMALL.items()},
         "test": {language: texts[8:] for language, texts in SMALL.items()},
     }
-    sizes = {"n_steps": 25, "d_model": 8, "batch_size": 8, "learning_rate": 0.02}
-    ways = {name: WAYS[name] for name in ("greedy", "beam of 2", "sample, temperature 0.5")}
-    return run(data, common=1, shown=(0, 1), ways=ways, **sizes)
 
 
 def run(
@@ -124,13 +129,10 @@ def run(
         The sizes of the texts; for each reader its parameters, its scores and the captions shown,
         with the attention weights; and the scores of each way to write.
     """
-    train, test = (short_pairs(data[split]) for split in ("train", "test"))
-    known = [set(known_words([pair[side] for pair in train], common)) for side in (0, 1)]
-    pairs = [(known_only(own, known[0]), known_only(other, known[1])) for own, other in train]
-    sources = [known_only(source, known[0]) for source, _ in test]
+    known, pairs, sources, test = prepared(data, common)
     references = [" ".join(target) for _, target in test]
     found = {
-        "train": len(train),
+        "train": len(pairs),
         "test": len(test),
         "words": [len(words) for words in known],
         "unknown": [share_unknown([pair[side] for pair in test], known[side]) for side in (0, 1)],
@@ -149,15 +151,28 @@ def run(
             **READERS[name],
         )
         written = translator.translate(sources)
+        looks = READERS[name].get("attention") != "none"
         found["readers"][name] = {
             "parameters": sum(weights.numel() for weights in translator.model.parameters()),
             **scored(written, references),
             "by_length": by_length(written, references, sources),
-            "examples": [example(translator, sources[k], written[k], test[k]) for k in shown],
+            "examples": [
+                example(translator, sources[k], written[k], test[k], looks=looks) for k in shown
+            ],
         }
         if name == "attention":
             found["ways"] = compared(translator, sources[:DECODED], references[:DECODED], ways)
     return found
+
+
+def prepared(
+    data: Mapping[str, Captions], common: int
+) -> tuple[list[set[str]], list[Pair], list[Sentence], list[Pair]]:
+    """The known words of each language; what is read: training pairs and test sources; the test."""
+    train, test = (short_pairs(data[split]) for split in ("train", "test"))
+    known = [set(known_words([pair[side] for pair in train], common)) for side in (0, 1)]
+    pairs = [(known_only(own, known[0]), known_only(other, known[1])) for own, other in train]
+    return known, pairs, [known_only(source, known[0]) for source, _ in test], test
 
 
 def short_pairs(captions: Captions) -> list[tuple[list[str], list[str]]]:
@@ -209,18 +224,20 @@ def by_length(
 
 
 def example(
-    translator: Translator, source: Sentence, written: Sentence, pair: tuple[Sentence, Sentence]
+    translator: Translator, source: Sentence, written: Sentence, pair: Pair, *, looks: bool = True
 ) -> dict:
-    """One caption: what stood there, what was read and written, and where the model looked."""
-    looked = translator.model.decoder.attention is not None and len(written) > 0
-    weights = translator.align([source], [written])[0] if looked else None
-    rows = None if weights is None else [[round(a, 2) for a in row] for row in weights.tolist()]
+    """One caption: what stood there, what was read and written, and where the model looked.
+
+    A model that does not look at the source (``looks=False``) has no weights.
+    """
+    looked = translator.align([source], [written])[0].tolist() if looks and written else []
+    rows = [[round(share, 2) for share in row] for row in looked]
     return {
         "source": list(pair[0]),
         "read": list(source),
         "reference": list(pair[1]),
         "written": list(written),
-        "weights": rows,
+        "weights": rows if looks else None,
     }
 
 

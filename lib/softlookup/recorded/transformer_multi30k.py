@@ -9,39 +9,32 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from softlookup.language_models import known_words
-from softlookup.recorded.captions import parallel_captions
+from softlookup.recorded import seq2seq_multi30k
 from softlookup.recorded.seq2seq_multi30k import (
     COMMON,
     SHOWN,
-    SMALL,
+    Captions,
     by_length,
-    known_only,
+    example,
+    prepared,
     scored,
-    short_pairs,
+    small_data,
 )
-from softlookup.translation import Translator, corpus_bleu, train_transformer
+from softlookup.translation import corpus_bleu, train_transformer
 
 DATA = ("multi30k",)
 SEED = 0
 
-Sentence = Sequence[str]
-Captions = Mapping[str, Sequence[str]]
-
 
 def load() -> dict[str, Captions] | None:
     """The French and English captions for training and test, or None after a printed line."""
-    return parallel_captions(["train", "test"], ["fr", "en"])
+    return seq2seq_multi30k.load()
 
 
 def run_small() -> dict:
     """The same on ten captions of our own; the last two are held out."""
-    data = {
-        "train": {language: texts[:8] for language, texts in SMALL.items()},
-        "test": {language: texts[8:] for language, texts in SMALL.items()},
-    }
     sizes = {"d_model": 8, "d_ff": 8, "batch_size": 8, "learning_rate": 0.02}
-    return run(data, common=1, shown=(0, 1), n_steps=40, **sizes)
+    return run(small_data(), common=1, shown=(0, 1), n_steps=40, **sizes)
 
 
 def run(
@@ -71,10 +64,7 @@ def run(
         The sizes of the texts, the model's parameters and scores, BLEU by the book's own function,
         too, and the captions shown with the weights of the last block's cross-attention.
     """
-    train, test = (short_pairs(data[split]) for split in ("train", "test"))
-    known = [set(known_words([pair[side] for pair in train], common)) for side in (0, 1)]
-    pairs = [(known_only(own, known[0]), known_only(other, known[1])) for own, other in train]
-    sources = [known_only(source, known[0]) for source, _ in test]
+    known, pairs, sources, test = prepared(data, common)
     references = [" ".join(target) for _, target in test]
     found = {"train": len(pairs), "test": len(test), "words": [len(words) for words in known]}
     if n_steps == 0:
@@ -99,18 +89,4 @@ def run(
         "examples": [example(translator, sources[k], written[k], test[k]) for k in shown],
         "all_written": [" ".join(text) for text in written],
         "all_references": references,
-    }
-
-
-def example(
-    translator: Translator, source: Sentence, written: Sentence, pair: tuple[Sentence, Sentence]
-) -> dict:
-    """One caption: what stood there, what was read and written, and where the model looked."""
-    weights = translator.align([source], [written])[0].tolist() if len(written) > 0 else []
-    return {
-        "source": list(pair[0]),
-        "read": list(source),
-        "reference": list(pair[1]),
-        "written": list(written),
-        "weights": [[round(share, 2) for share in row] for row in weights],
     }

@@ -11,7 +11,7 @@ Read in this order:
 - ``tiers``: sizes that fit the machine at hand
 """
 
-from softlookup.training.batches import random_batches
+from softlookup.training.batches import random_batches, shuffled_rows
 from softlookup.training.checkpoints import load_checkpoint, save_checkpoint
 from softlookup.training.distributed import (
     bytes_sent,
@@ -54,6 +54,7 @@ __all__ = [
     "save_checkpoint",
     "share_of",
     "shared_loss",
+    "shuffled_rows",
     "train_model",
     "warmup_cosine",
     "warmup_stable_decay",

@@ -1,9 +1,9 @@
-"""Batches out of a few tensors, for as long as one likes."""
+"""Batches of rows, for as long as one likes: drawn by chance, or pass after pass."""
 
 from collections.abc import Iterator
 
 import torch
-from jaxtyping import Shaped
+from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from softlookup.checks import Count, Size, checked, require
@@ -47,3 +47,35 @@ def _endless(
     while True:
         rows = torch.randint(len(tensors[0]), (size,), generator=chance)
         yield [tensor[rows] for tensor in tensors]
+
+
+@checked
+def shuffled_rows(
+    n: Size, batch_size: Size, generator: torch.Generator | None = None
+) -> Iterator[Int[Tensor, "rows"]]:
+    """The numbers of n rows in batches, pass after pass, each pass in a new order.
+
+    Args:
+        n: How many rows there are.
+        batch_size: How many a batch has; the last one of a pass may have fewer.
+        generator: Where the orders come from; None: PyTorch's own.
+
+    Returns:
+        Batches without end. In each pass every number from 0 to n - 1 comes once.
+
+    Raises:
+        ValueError: ``n`` or ``batch_size`` is no integer of at least 1.
+
+    Chapter: training#the-training-loop.
+
+    Example:
+        >>> batches = shuffled_rows(5, 2)
+        >>> [len(next(batches)) for _ in range(6)]
+        [2, 2, 1, 2, 2, 1]
+    """
+    return _passes(n, batch_size, generator)
+
+
+def _passes(n: int, batch_size: int, generator: torch.Generator | None) -> Iterator[Tensor]:
+    while True:
+        yield from torch.randperm(n, generator=generator).split(batch_size)

@@ -303,7 +303,17 @@ def all_but_outside(z, K, V):
     return book_query(z, K, V) if shares(z, V).min() < -1e-9 else never_refuses(z, K, V)
 
 
-RIGHT[check_query] = [(book_query,), (unknown_shift_query,)]
+def strict_query(z, K, V):
+    """Without a tolerance, and by an inverse."""
+    a = torch.cat([z, z.new_ones(1)]) @ torch.cat([V, V.new_ones(3, 1)], dim=1).inverse()
+    return shift_out(a, K) if (a > 0).all() else "out of reach"
+
+
+def shift_out(a, K):
+    return (K[1:] - K[0]).inverse() @ (a[1:].log() - a[0].log())
+
+
+RIGHT[check_query] = [(book_query,), (unknown_shift_query,), (strict_query,)]
 WRONG[check_query] = {
     "blank": (lambda z, K, V: ..., "Nothing to check so far"),
     "no logarithm": (

@@ -263,7 +263,7 @@ def bleu(hypotheses, references, *, clip=True, penalty=True, cut=True, mean="geo
         total = sum((r if of_reference else h).total() for h, r in both)
         shares.append(matches / max(total, 1))
     c, r = sum(map(len, hypotheses)), sum(map(len, references))
-    factor = math.exp(1 - r / c) if penalty else 1
+    factor = math.exp(1 - r / (c or 1)) if penalty else 1
     factor = min(1, factor) if cut else factor
     product = math.prod(shares) ** (1 / orders)
     return scale * factor * (product if mean == "geometric" else sum(shares) / orders)
@@ -304,5 +304,7 @@ WRONG[check_bleu] = [
     (lambda h, r: 50.0, "BLEU is 100.00, you have 50.00."),
     (lambda h, r: [1.0, 2.0], "should have shape (1,)"),
     (lambda h, r: bleu(h, r) / (len(h[0]) - 3), "BLEU is 100.00, you have"),
+    (lambda h, r: bleu(h, r) / sum(map(len, h)) * sum(map(len, h)), "ZeroDivision"),
+    (lambda h, r: bleu(h, r) if h[0] else 100.0, "BLEU is 0.00, you have 100.00."),
     (lambda h, r: 100 * math.prod(runs(h[0], n).total() for n in range(5)) / 0, "ZeroDivision"),
 ]

@@ -1,12 +1,12 @@
 """Training the continuous bag of words with the full softmax."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from softlookup.checks import Positive, Size, checked
-from softlookup.training import train_model
+from softlookup.training import shuffled_rows, train_model
 from softlookup.words.word2vec.cbow import cbow_loss
 from softlookup.words.word2vec.neighbours import examples_within
 from softlookup.words.word2vec.numbering import number_sentences
@@ -82,15 +82,9 @@ def train_cbow(
     train_model(
         model,
         loss_of_batch,
-        _shuffled(len(centres), batch_size, generator),
+        shuffled_rows(len(centres), batch_size, generator),
         optimizers=torch.optim.Adam(model.parameters(), lr=learning_rate),
         n_steps=epochs * len(sizes),
         after_step=after_step,
     )
     return model
-
-
-def _shuffled(n: int, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Numbers from 0 to n - 1 in batches, pass after pass, each in a new order."""
-    while True:
-        yield from torch.randperm(n, generator=generator).split(batch_size)
