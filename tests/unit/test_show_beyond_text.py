@@ -1,6 +1,7 @@
 """The pictures of the chapter beyond text: what is drawn where, and what is refused."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import torch
 
