@@ -15,6 +15,7 @@ from book_site.checks import check_words, fold, words_and_code
 NOT_YET = {
     "positions",
     "training",
+    "objectives",
     "modern_attention",
     "looking_inside",
     "beyond_text",

@@ -37,6 +37,7 @@ ANSWERED = {
 TOO_EASY = {
     "positions",
     "training",
+    "objectives",
     "modern_attention",
     "looking_inside",
     "beyond_text",

@@ -1,4 +1,4 @@
-"""Checks of chapter 22: two maps, patching, a head by its score."""
+"""Checks of chapter 23: two maps, patching, a head by its score."""
 
 from collections.abc import Callable
 

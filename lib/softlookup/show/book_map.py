@@ -85,6 +85,7 @@ NODES = (
         step=True,
     ),
     Node("decoding", "Write a text", "decoding", "Output", ("seq2seq",)),
+    Node("objectives", "What to ask for", "objectives", "Output", ("transformer",)),
     Node("training", "Train", "training", "Output", ("neural_language_models", "transformer")),
     Node("whole", "Encoder–decoder", "transformer", "All of it", ("seq2seq", "block")),
     Node("inside", "Look inside", "looking_inside", "All of it", ("transformer", "training")),
