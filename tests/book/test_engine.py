@@ -5,6 +5,7 @@ engine takes them up by their names. In float64 the two differ by rounding alone
 """
 
 import dataclasses
+import gzip
 import json
 import math
 import random
@@ -19,6 +20,7 @@ from softlookup.attention import readable
 from softlookup.language_models import greedy, next_token_loss, sampling_weights
 from softlookup.layers.feed_forward import ACTIVATIONS
 from softlookup.models import GPT, GPTConfig
+from softlookup.show.engine import engine_source
 from softlookup.tokenization import BytePairTokenizer
 from softlookup.tokenization.splitting import GPT2_PATTERN, GPT4_PATTERN
 from softlookup.training import Muon, clip_gradients, recipe_optimizers, recipe_rate
@@ -329,7 +331,7 @@ def test_weights_start_as_in_the_library(engine):
     ids=["plain", "modern", "quick", "sinks"],
 )
 def test_greedy_text_is_the_librarys(engine, config, kind):
-    model = model_of(config, seed=3)
+    model = model_of(config, seed=3, std=0.8)
     data = {"model": written(model), "kind": kind, "prompt": [3, 1, 4, 1, 5]}
     model = model.to(getattr(torch, kind))
     start = model.start(torch.tensor([data["prompt"][:-1]]))
@@ -611,3 +613,176 @@ def test_a_loss_that_is_no_number_ends_training(engine):
     assert words.startswith("the loss must be finite")
     assert unchanged
     assert math.isfinite(computed("plain")[3])
+
+
+# Instructions for four numbers at once
+
+
+def test_products_are_those_of_plain_javascript(engine):
+    faults, names = engine(
+        """const [plain, simd] = [engine.plainProducts(), engine.simdProducts(16)];
+        const draw = engine.normalNumbers(1);
+        const numbers = (n) => Float32Array.from({length: n}, draw);
+        const kept = (array) => {
+            const twin = simd.weights(array.length);
+            twin.set(array);
+            return twin;
+        };
+        const faults = [];
+        const compare = (name, a, b) => {
+            const far = Math.max(...a.map((value, i) => Math.abs(value - b[i])));
+            if (a.length !== b.length || !(far < 1e-5)) faults.push([name, far]);
+        };
+        for (const n of [1, 2, 4, 5, 8, 11]) for (const k of [1, 3, 4, 12]) {
+            for (const m of [1, 3, 4, 5, 8, 11, 12, 17]) {
+                const [a, b, c, d] = [n * k, m * k, k * m, n * m].map(numbers);
+                const shape = [n, k, m];
+                const name = shape.join(" × ");
+                for (const weights of [(x) => x, kept]) {
+                    compare(`A Bᵀ ${name}`, plain.timesTransposed(a, b, ...shape),
+                        simd.timesTransposed(a, weights(b), ...shape));
+                    compare(`A B ${name}`, plain.times(a, c, ...shape),
+                        simd.times(a, weights(c), ...shape));
+                    compare(`Aᵀ B ${name}`, plain.addTransposedTimes(a, d, c.slice(), ...shape),
+                        simd.addTransposedTimes(a, d, weights(c.slice()), ...shape));
+                }
+            }
+        }
+        return [faults, [plain.name, simd.name, engine.bestProducts(1).name]];"""
+    )
+    assert names == ["plain", "simd", "simd"]
+    assert faults == []
+
+
+@pytest.mark.parametrize("name", ["plain", "quick"])
+def test_a_model_with_simd_computes_the_same(engine, name):
+    model, ids, scores, loss = computed(name)
+    found, found_loss, found_grads = engine(
+        """const twin = new engine.GPT(data.model.config, engine.simdProducts(1));
+        twin.load(data.model.state);
+        const [loss, backward] = engine.nextTokenLoss(twin, data.ids, data.lengths);
+        backward();
+        return [Array.from(twin.forward(data.ids)[0]), loss, grads(twin)];""",
+        {"model": written(model), "ids": ids.tolist(), "lengths": LENGTHS},
+    )
+    assert close(found, scores, 1e-5)
+    assert found_loss == pytest.approx(loss, abs=1e-5)
+    for part, parameter in model.named_parameters():
+        if parameter.grad.abs().max() > 1e-12:
+            assert close(found_grads[part], parameter.grad, 1e-5), part
+
+
+def test_where_memory_ends_plain_javascript_goes_on(engine):
+    config = {**SIZES, "d_model": 64, "vocab_size": 3000}
+    losses = engine(
+        """const all = [engine.plainProducts(), engine.simdProducts(1), engine.simdProducts(16)];
+        return all.map((products) => {
+            const twin = new engine.GPT(data, products).startWeights(1);
+            const step = () => engine.trainStep(twin, engine.recipeOptimizers(twin), [[1, 2, 5]]);
+            return [step(), step()];
+        });""",
+        config,
+    )
+    assert losses[1] == pytest.approx(losses[0], abs=1e-4)
+    assert losses[2] == pytest.approx(losses[0], abs=1e-4)
+
+
+def test_without_the_instructions_the_products_are_plain(engine):
+    found = engine(
+        """const Module = WebAssembly.Module;
+        WebAssembly.Module = class { constructor() { throw new Error("not here"); } };
+        try { return [engine.simdProducts(1), engine.bestProducts(1).name]; }
+        finally { WebAssembly.Module = Module; }"""
+    )
+    assert found == [None, "plain"]
+
+
+# The worker
+
+
+@pytest.fixture(scope="module")
+def worker(functions_of):
+    """Runs JavaScript with a worker; at the end the worker is closed."""
+    call = functions_of("engine/worker.js")
+    head = "const engine = maths.startWorker(data.source); const {ask} = engine;"
+    body = "try {{ {} }} finally {{ engine.close(); }}"
+
+    def run(code, **data):
+        code = f"return (async () => {{ {head} {body.format(code)} }})();"
+        return call(code, {**data, "source": engine_source()})
+
+    return run
+
+
+def test_a_worker_trains_and_writes(worker, engine):
+    text = (torch.arange(400) % 11).tolist()
+    found = worker(
+        """const losses = [];
+        const {products} = await ask("load", {config: data.config, seed: 3});
+        const work = {ids: data.text, nSteps: 150, length: 12, batchSize: 4, seed: 2};
+        const end = await ask("train", work, ({loss}) => losses.push(loss));
+        const tokens = [];
+        const prompt = {prompt: [4, 5], nTokens: 9};
+        await ask("write", prompt, ({token}) => tokens.push(token));
+        const drawn = [];
+        const sampling = {seed: 1, topK: 1};
+        await ask("write", {...prompt, sampling}, ({token}) => drawn.push(token));
+        const scores = await ask("scores", {ids: [[4, 5]]});
+        const seen = await ask("look", {ids: [[4, 5]], names: ["weights"]});
+        const state = await ask("state");
+        return [products, losses, end, tokens, drawn, scores.length, Object.keys(seen),
+            Object.keys(state)];""",
+        config=dataclasses.asdict(QUICK),
+        text=text,
+    )
+    products, losses, end, tokens, drawn, n_scores, seen, state = found
+    assert products == "simd"
+    assert len(losses) == 150
+    assert losses[-1] < 0.2 < 2 < losses[0]
+    assert end == {"finished": True}
+    assert tokens == drawn == [6, 7, 8, 9, 10, 0, 1, 2, 3]
+    assert n_scores == 2 * QUICK.vocab_size
+    assert seen == [f"blocks.{k}.self_attention.layer.weights" for k in range(2)]
+    assert state == list(GPT(QUICK).state_dict())
+
+
+def test_a_worker_stops_and_goes_on(worker):
+    n_steps, end, mistakes = worker(
+        """await ask("load", {config: data.config});
+        const work = {ids: Array.from({length: 50}, (_, i) => i % 7), length: 9, batchSize: 2};
+        let n = 0;
+        const end = await ask("train", {...work, nSteps: 100000}, () => {
+            n += 1;
+            if (n === 3) engine.stop();
+        });
+        const mistakes = [];
+        const tries = [["dance"], ["write", {prompt: [], nTokens: 1}],
+            ["train", {...work, nSteps: 1, length: 51}], ["scores", {ids: [[99]]}]];
+        for (const one of tries) {
+            await ask(...one).catch((error) => mistakes.push(error.message));
+        }
+        await ask("scores", {ids: [[1]]});
+        const open = ask("train", {...work, nSteps: 100000});
+        setTimeout(engine.close, 50);
+        await open.catch((error) => mistakes.push(error.message));
+        return [n, end, mistakes];""",
+        config=dataclasses.asdict(MODERN),
+    )
+    assert 3 <= n_steps < 1000
+    assert end == {"finished": False}
+    assert [words.split(";")[0] for words in mistakes] == [
+        "ask must be one of load, train, write, scores, look, state",
+        "a prompt must have at least one token",
+        "length must be from 2 to that of the text",
+        "an id must be an integer from 0 to 12",
+        "the worker was closed",
+    ]
+
+
+def test_a_model_comes_first(worker):
+    found = worker("return await ask('scores', {ids: [[1]]}).catch((error) => error.message);")
+    assert found == "a model must be loaded first"
+
+
+def test_the_engine_is_small(engine):
+    assert len(gzip.compress(engine_source().encode())) < 60_000

@@ -19,7 +19,9 @@ export function attention(query, key, value, { batch, nHeads, nKvHeads, reads, n
   const each = { ...place, kvWidth, batch, reads: read };
   const out = new query.constructor(query.length);
   forEachQuery(each, (i, a, q, k) => {
-    for (const j of read[i]) {
+    const slots = read[i];
+    for (let s = 0; s < slots.length; s += 1) {
+      const j = slots[s];
       const [weight, v] = [weights[a + j], k + j * kvWidth];
       for (let c = 0; c < dK; c += 1) out[q + c] += weight * value[v + c];
     }
@@ -31,8 +33,10 @@ export function attention(query, key, value, { batch, nHeads, nKvHeads, reads, n
     const [dQuery, dKey, dValue] = [query, key, value].map((x) => new x.constructor(x.length));
     const dWeights = new Float64Array(nKeys);
     forEachQuery(each, (i, a, q, k) => {
+      const slots = read[i];
       let mean = 0;
-      for (const j of read[i]) {
+      for (let s = 0; s < slots.length; s += 1) {
+        const j = slots[s];
         const [weight, v] = [weights[a + j], k + j * kvWidth];
         let dWeight = 0;
         for (let c = 0; c < dK; c += 1) {
@@ -42,7 +46,8 @@ export function attention(query, key, value, { batch, nHeads, nKvHeads, reads, n
         dWeights[j] = dWeight;
         mean += weight * dWeight;
       }
-      for (const j of read[i]) {
+      for (let s = 0; s < slots.length; s += 1) {
+        const j = slots[s];
         const dScore = weights[a + j] * (dWeights[j] - mean) * scale;
         const at = k + j * kvWidth;
         for (let c = 0; c < dK; c += 1) {
@@ -61,19 +66,21 @@ function weightsOf(query, key, place) {
   const { batch, nHeads, nQueries, nKeys, kvWidth, dK, reads, scale } = place;
   const weights = new query.constructor(batch * nHeads * nQueries * nKeys);
   forEachQuery(place, (i, a, q, k) => {
+    const slots = reads[i];
     let largest = -Infinity;
-    for (const j of reads[i]) {
+    for (let s = 0; s < slots.length; s += 1) {
+      const at = k + slots[s] * kvWidth;
       let score = 0;
-      for (let c = 0, at = k + j * kvWidth; c < dK; c += 1) score += query[q + c] * key[at + c];
-      weights[a + j] = score * scale;
-      largest = Math.max(largest, weights[a + j]);
+      for (let c = 0; c < dK; c += 1) score += query[q + c] * key[at + c];
+      weights[a + slots[s]] = score * scale;
+      largest = Math.max(largest, score * scale);
     }
     let total = 0;
-    for (const j of reads[i]) {
-      weights[a + j] = Math.exp(weights[a + j] - largest);
-      total += weights[a + j];
+    for (let s = 0; s < slots.length; s += 1) {
+      weights[a + slots[s]] = Math.exp(weights[a + slots[s]] - largest);
+      total += weights[a + slots[s]];
     }
-    for (const j of reads[i]) weights[a + j] /= total;
+    for (let s = 0; s < slots.length; s += 1) weights[a + slots[s]] /= total;
   });
   return weights;
 }

@@ -1,8 +1,8 @@
 // The Transformer block: reading and thinking, each of them added to a stream and normalised.
 
+import { sum } from "./arrays.js";
 import { FeedForward, GatedFeedForward } from "./feed_forward.js";
 import { GroupedQueryAttention } from "./grouped_query.js";
-import { sum } from "./linear.js";
 import { Norm } from "./normalization.js";
 
 /** A residual connection with a norm: x + F(norm(x)) in pre-norm, norm(x + F(x)) in post-norm. */

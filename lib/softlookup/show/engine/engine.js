@@ -21,6 +21,8 @@ import { crossEntropy, nextTokenLoss } from "./objectives.js";
 import { Parameter } from "./parameter.js";
 import { capture, probesOf } from "./probes.js";
 import { plainProducts } from "./products.js";
+import { serve } from "./serve.js";
+import { bestProducts, simdProducts } from "./simd_products.js";
 import {
   clipGradients,
   matricesAndRest,
@@ -36,4 +38,5 @@ export const engine = {
   ...{ sampler, GPT, linear, Muon, orthogonalize, layerNorm, rmsNorm, crossEntropy, nextTokenLoss },
   ...{ Parameter, capture, probesOf, plainProducts, clipGradients, matricesAndRest },
   ...{ recipeOptimizers, recipeRate, trainStep },
+  ...{ serve, bestProducts, simdProducts },
 };

@@ -1,7 +1,8 @@
 // The feed-forward layer: what a token does on its own, plain and gated.
 
 import { ACTIVATIONS } from "./activations.js";
-import { linear, linearPair, sum } from "./linear.js";
+import { mapped, sum, times } from "./arrays.js";
+import { linear, linearPair } from "./linear.js";
 
 /** f(X W₁ + b₁) W₂ + b₂. */
 export class FeedForward {
@@ -14,13 +15,13 @@ export class FeedForward {
   forward(x, see) {
     const [value, slope] = ACTIVATIONS[this.activation];
     const [inside, backward1] = linear(x, ...this.W_1);
-    const activations = see("activations", inside.map(value));
+    const activations = see("activations", mapped(inside, value));
     const [y, backward2] = linear(activations, ...this.W_2);
 
     // ∂inside = f′(inside) ⊙ ∂activations
     const backward = (dy) => {
       const dActivations = backward2(dy);
-      return backward1(dActivations.map((d, i) => d * slope(inside[i])));
+      return backward1(mapped(dActivations, (d, i) => d * slope(inside[i])));
     };
     return [y, backward];
   }
@@ -39,19 +40,16 @@ export class GatedFeedForward {
     const [value, slope] = ACTIVATIONS[this.activation];
     const [bent, backwardGate] = linear(x, ...this.W_gate);
     const [content, backward1] = linear(x, ...this.W_1);
-    const gate = bent.map(value);
-    const activations = see(
-      "activations",
-      gate.map((g, i) => g * content[i]),
-    );
+    const gate = mapped(bent, value);
+    const activations = see("activations", times(gate, content));
     const [y, backward2] = linear(activations, ...this.W_2);
 
     // a product: each factor's gradient is the other factor times that of the product
     const backward = (dy) => {
       const d = backward2(dy);
-      const dContent = d.map((value_, i) => value_ * gate[i]);
-      const dBent = d.map((value_, i) => value_ * content[i] * slope(bent[i]));
-      return sum(backwardGate(dBent), backward1(dContent));
+      const dGate = times(d, content);
+      const dBent = mapped(dGate, (dg, i) => dg * slope(bent[i]));
+      return sum(backwardGate(dBent), backward1(times(d, gate)));
     };
     return [y, backward];
   }

@@ -1,11 +1,12 @@
 // The model: a table of tokens, blocks that read backwards, and the table again.
 
+import { sum } from "./arrays.js";
 import { readable } from "./attention.js";
 import { Block } from "./block.js";
 import { KeyValueCache } from "./cache.js";
 import { gptConfig } from "./configuration.js";
 import { embedding } from "./embedding.js";
-import { linear, sum } from "./linear.js";
+import { linear } from "./linear.js";
 import { Norm } from "./normalization.js";
 import { Parameter } from "./parameter.js";
 import { seeing } from "./probes.js";

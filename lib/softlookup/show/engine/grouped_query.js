@@ -1,7 +1,8 @@
 // The layer of attention: projections, shared keys, norms of queries and keys, positions, a cache.
 
+import { sum } from "./arrays.js";
 import { attention } from "./attention.js";
-import { linear, linearPair, sum } from "./linear.js";
+import { linear, linearPair } from "./linear.js";
 import { Norm } from "./normalization.js";
 import { rotary } from "./rotary.js";
 

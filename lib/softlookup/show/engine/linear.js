@@ -42,8 +42,3 @@ export function linearPair(add, name, rows, columns, bias) {
   const weight = add(`${name}.weight`, rows, columns);
   return [weight, bias ? add(`${name}.bias`, rows) : null];
 }
-
-/** The entry-by-entry sum of two arrays of one length: a residual connection, forward and back. */
-export function sum(a, b) {
-  return a.map((value, i) => value + b[i]);
-}

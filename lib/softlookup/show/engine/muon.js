@@ -1,5 +1,6 @@
 // Muon: momentum for matrices, made orthogonal before each step.
 
+import { mapped } from "./arrays.js";
 import { require } from "./require.js";
 
 const QUICK = [3.4445, -4.775, 2.0315];
@@ -12,22 +13,28 @@ export function orthogonalize(matrix, [rows, columns], products, nRounds = 5) {
   const [a, b, c] = QUICK;
   const tall = rows > columns; // the product of the short sides is the smaller one
   const [n, m] = tall ? [columns, rows] : [rows, columns];
-  const length = Math.sqrt(matrix.reduce((total, value) => total + value * value, 0));
+  let total = 0;
+  for (let i = 0; i < matrix.length; i += 1) total += matrix[i] * matrix[i];
+  const length = Math.sqrt(total);
   let x = tall ? transposed(matrix, rows, columns) : matrix;
-  x = x.map((value) => value / Math.max(length, 1e-38));
+  x = mapped(x, (value) => value / Math.max(length, 1e-38));
   for (let round = 0; round < nRounds; round += 1) {
     const square = products.timesTransposed(x, x, n, m, n);
     const fourth = products.times(square, square, n, n, n);
-    const both = square.map((value, i) => b * value + c * fourth[i]);
+    const both = mapped(square, (value, i) => b * value + c * fourth[i]);
     const change = products.times(both, x, n, n, m);
-    x = x.map((value, i) => a * value + change[i]);
+    x = mapped(x, (value, i) => a * value + change[i]);
   }
   return tall ? transposed(x, n, m) : x;
 }
 
 /** Aᵀ of an n × m matrix A. */
 function transposed(matrix, n, m) {
-  return matrix.map((_, at) => matrix[(at % n) * m + Math.floor(at / n)]);
+  const turned = new matrix.constructor(matrix.length);
+  for (let i = 0; i < n; i += 1) {
+    for (let j = 0; j < m; j += 1) turned[j * n + i] = matrix[i * m + j];
+  }
+  return turned;
 }
 
 export class Muon {
@@ -50,12 +57,12 @@ export class Muon {
     const toward = (a, b) => a + (1 - this.momentum) * (b - a);
     for (const { parameter, buffer } of this.entries) {
       const { data, grad, shape, products } = parameter;
-      grad.forEach((g, i) => (buffer[i] = toward(buffer[i], g)));
-      const ahead = this.nesterov ? buffer.map((value, i) => toward(value, grad[i])) : buffer;
+      for (let i = 0; i < grad.length; i += 1) buffer[i] = toward(buffer[i], grad[i]);
+      const ahead = this.nesterov ? mapped(buffer, (value, i) => toward(value, grad[i])) : buffer;
       const change = orthogonalize(ahead, shape, products);
       const stretch = Math.sqrt(Math.max(1, shape[0] / shape[1]));
       const kept = 1 - lr * this.weightDecay;
-      data.forEach((value, i) => (data[i] = value * kept - lr * stretch * change[i]));
+      for (let i = 0; i < data.length; i += 1) data[i] = data[i] * kept - lr * stretch * change[i];
     }
   }
 }

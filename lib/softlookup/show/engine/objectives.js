@@ -1,5 +1,6 @@
 // What a model is asked to do: say the next token.
 
+import { mapped } from "./arrays.js";
 import { require } from "./require.js";
 
 /** The mean of −log p(target) over the rows whose target is not null, and its way back. */
@@ -26,7 +27,7 @@ export function crossEntropy(scores, targets) {
 
   // ∂scores = (softmax(scores) − 1 at the target) / the number of targets
   const backward = () => {
-    const d = weights.map((weight) => weight / counted);
+    const d = mapped(weights, (weight) => weight / counted);
     targets.forEach((target, i) => {
       if (target !== null) d[i * vocab + target] -= 1 / counted;
     });

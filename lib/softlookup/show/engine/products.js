@@ -18,9 +18,8 @@ export function plainProducts(kind = Float32Array) {
 export function timesTransposed(a, b, out, n, k, m) {
   for (let i = 0; i < n; i += 1) {
     for (let j = 0; j < m; j += 1) {
-      const [row, other] = [i * k, j * k];
       let sum = 0;
-      for (let c = 0; c < k; c += 1) sum += a[row + c] * b[other + c];
+      for (let c = 0; c < k; c += 1) sum += a[i * k + c] * b[j * k + c];
       out[i * m + j] = sum;
     }
   }

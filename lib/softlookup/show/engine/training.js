@@ -51,7 +51,7 @@ export function clipGradients(model, maxNorm) {
   require(Number.isFinite(norm), "the norm of the gradient must be finite", { norm });
   if (norm > maxNorm) {
     for (const { grad } of model.parameters.values()) {
-      grad.forEach((value, i) => (grad[i] = (value * maxNorm) / norm));
+      for (let i = 0; i < grad.length; i += 1) grad[i] *= maxNorm / norm;
     }
   }
   return norm;
