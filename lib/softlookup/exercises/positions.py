@@ -153,7 +153,7 @@ def check_back(base: Answer, query: Answer, key: Answer) -> str:
             )
         )
         raise Wrong(f"{said}. Its strongest rival is {rival} back, {why}.")
-    return f"Seven back has at least {weights[_BACK]:.3f} of the weight at every place, with base {b:g}."
+    return f"Seven back has {weights[_BACK]:.3f} of the weight or more everywhere; base {b:g}."
 
 
 @exercise("return a list of (first, second, omega).")

@@ -211,22 +211,8 @@ def by_unit_vectors(score, d_k):
     return found
 
 
-def by_lists(score, d_k):
-    unit = np.eye(d_k).tolist()
-    return np.array(
-        [
-            row
-            for row in by_unit_vectors(
-                lambda q, k, i, j: score(
-                    unit[int(torch.as_tensor(q).argmax())],
-                    unit[int(torch.as_tensor(k).argmax())],
-                    i,
-                    j,
-                ),
-                d_k,
-            )
-        ]
-    )
+def as_an_array(score, d_k):
+    return np.array(by_unit_vectors(score, d_k))
 
 
 def by_cosines(score, d_k):
@@ -245,9 +231,13 @@ def neighbours(score, d_k):
     return [(2 * i, 2 * i + 1, 10000 ** (-2 * i / d_k)) for i in range(d_k // 2)]
 
 
+def halves(score, d_k):
+    return [(i, i + d_k // 2, 0.5) for i in range(d_k // 2)]
+
+
 RIGHT[check_unknown_rotary] = [
     (by_unit_vectors,),
-    (by_lists,),
+    (as_an_array,),
     (lambda score, d_k: [(b, a, -w) for a, b, w in by_unit_vectors(score, d_k)],),
 ]
 WRONG[check_unknown_rotary] = [
@@ -256,7 +246,8 @@ WRONG[check_unknown_rotary] = [
     (lambda score, d_k: 3, "Return a list with one (first, second, omega)"),
     (lambda score, d_k: [(0, 1)], "Return a list with one (first, second, omega)"),
     (lambda score, d_k: by_unit_vectors(score, d_k)[1:], "belongs to one pair; yours are"),
-    (neighbours, "do not turn into each other"),
+    (neighbours, "a step, not 1."),
+    (halves, "do not turn into each other"),
     (flipped, "turn the other way"),
     (by_cosines, "ask the sine as well"),
     (
