@@ -103,26 +103,27 @@ def distance_buckets(
     max_distance: Size = 128,
     causal: bool = True,
 ) -> Int[Tensor, "{n_q} n_k"]:
-    r"""T5's buckets of distances: each short distance has its own, long ones share ever more.
+    """T5's buckets of distances: each short distance has its own, long ones share ever more.
 
-    With $B$ buckets and $e = \lfloor B/2 \rfloor$, a key that stands $\delta$ to the left is in
-    bucket $\delta$ if $\delta < e$, and else in
-    $e + \lfloor (B - e)\,\ln(\delta/e) / \ln(D/e) \rfloor$, at most $B - 1$.
+    With ``exact = n_buckets // 2``, a key that stands ``distance`` to the left is in the bucket of
+    that number if it is less than ``exact``. Else it is in bucket ``exact + floor(share *
+    (n_buckets - exact))``, but at most in the last one, where ``share = log(distance / exact) /
+    log(max_distance / exact)``.
 
     Args:
         n_q: The number of queries.
         n_k: The number of keys, as in ``clipped_distances``.
-        n_buckets: $B$.
-        max_distance: $D$: from here on, all distances share the last bucket.
+        n_buckets: How many there are, both directions together.
+        max_distance: From here on, all distances share the last bucket.
         causal: Whether keys to the right all count as distance 0, since a mask hides them. If
             False, half of the buckets are for keys to the right.
 
     Returns:
-        Integers from 0 to $B - 1$.
+        Integers from 0 to ``n_buckets - 1``.
 
     Raises:
         ValueError: A size is no integer of at least 1, ``n_k`` is less than ``n_q``, one direction
-            has fewer than two buckets, or ``max_distance`` is no more than $e$.
+            has fewer than two buckets, or ``max_distance`` is no more than ``exact``.
 
     Source: Raffel et al. 2020, section 2.1, and the program published with it.
     Chapter: positions#t5s-buckets.
