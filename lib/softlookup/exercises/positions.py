@@ -1,16 +1,18 @@
-"""Checks of chapter 19: the slide's matrix, an unlabelled table, a period, a rotation, a ripple."""
+"""Checks of chapter 19: codes, a table without labels, a period, a ripple, two rotary riddles."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from softlookup.attention.positions import period, shift_rotation, sinusoidal, sinusoidal_at
+from softlookup.attention.positions import frequencies, period, sinusoidal, sinusoidal_at
 from softlookup.exercises.compare import Mistakes, advised, close, compare, numbers, one_number
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 
 _WIDTH, _FIRST, _FOUND = 36, 6, [41, 7, 163, 90]  # of the table without labels
 _LONGEST, _WIDEST = 200, 64  # where it is to be searched
+_BACK, _TEXT, _LOUDEST, _ENOUGH = 7, 2000, 12, 0.95  # of the head that reads seven back
 
 
 def unlabelled_codes() -> Tensor:
@@ -109,46 +111,73 @@ def check_period(true_period: Answer, base: Answer) -> str:
     return f"With a base of {right:,.0f} the slide would be right; with 10,000 it is not."
 
 
-@exercise(
-    "return the d-by-d matrix of the shift.",
-    "give (omega, t, offset) where the slide's matrix fails.",
-)
-def check_rotation(answer: Answer, miss: Answer) -> str:
-    """Check the matrix of a shift, and a case in which the slide's matrix fails.
+@exercise("give a base.", "give the query.", "give the key.")
+def check_back(base: Answer, query: Answer, key: Answer) -> str:
+    """Check a query and a key that, turned by their places, read seven back in any long text.
 
     Args:
-        answer: The learner's function of (offset, d, base); it returns a d-by-d matrix.
-        miss: Three numbers (omega, t, offset) for which the slide's block misses.
+        base: The base of the rotary positions.
+        query: Eight numbers, the query of every token before it is turned.
+        key: Eight numbers, the key of every token before it is turned.
 
     Chapter: positions#exercises
     """
-    for offset, d, base in ((2, 4, 100.0), (1, 2, 100.0), (7, 10, 10000.0), (0, 6, 100.0)):
-        case = f"offset {offset}, d = {d}, base {base:.0f}"
-        options = {"base": base, "dtype": torch.float64}
-        expected = shift_rotation(offset, d, **options)
-        halves = shift_rotation(offset, d, layout="concatenated", **options)
-        block = torch.tensor(_slide_block(offset), dtype=torch.float64)
-        mistakes = [
-            (torch.block_diag(*[block] * (d // 2)), "That is the slide's matrix: every block "
-             "turns by the offset. Block i must turn by ω_i times the offset; that is E83."),
-            (expected.mT, "It turns the wrong way: it leads from t to t − offset. The pair is "
-             "(sine, cosine), so the minus stands below."),
-            (halves, "These are the blocks for all sines first. Here column 2i is a sine and "
-             "column 2i + 1 its cosine."),
-        ]  # fmt: skip
-        _same(answer(offset, d, base), expected, "The matrix", mistakes, case)
-    case = miss.value
-    if isinstance(case, list | tuple):
-        case = [miss.started(one) for one in case]
-    omega, t, offset = numbers(case, torch.zeros(3), "The case where the slide's fails").tolist()
-    if not 0 < omega <= 1:
-        raise Wrong(f"ω = {omega:g} belongs to no pair: frequencies are above 0 and at most 1.")
-    gap = _gap(omega, t, offset)
-    if gap < 0.01:
-        reason = "With ω = 1 the slide is right." if omega == 1 else "Try another offset."
-        reason = "Offset 0 moves nothing." if offset == 0 else reason
-        raise Wrong(f"There the slide's matrix hits, to {gap:.4f}. {reason}")
-    return f"Your matrix moves every code; in your case the slide's misses by {gap:.3f}."
+    b = one_number(base.value, "The base")
+    if not 1 < b < math.inf:
+        raise Wrong(f"The base is a number above 1; yours is {b:g}.")
+    q = numbers(query.value, torch.zeros(8), "The query")
+    k = numbers(key.value, torch.zeros(8), "The key")
+    for row, what in ((q, "query"), (k, "key")):
+        if row.norm() > _LOUDEST * (1 + 1e-6):
+            long = f"The {what} has length {row.norm():.2f}"
+            raise Wrong(f"{long}; at most {_LOUDEST} is allowed. Where is length wasted?")
+    scores = _scores_by_distance(q, k, b)
+    if scores.max() - scores.min() < 1e-9:
+        raise Wrong("All distances have the same score: the token looks everywhere alike.")
+    weights = scores.softmax(dim=0)
+    best = int(weights.argmax())
+    if best != _BACK and int(_scores_by_distance(k, q, b).argmax()) == _BACK:
+        raise Wrong(
+            "It looks seven tokens AHEAD of itself: you turned the wrong one, or backwards."
+        )
+    if weights[_BACK] < _ENOUGH:  # the last place has most rivals
+        near = [d for d in range(_TEXT) if d != _BACK]
+        rival = max(near, key=lambda d: float(scores[d]))
+        said = f"At the end of the text {weights[_BACK]:.3f} of the weight is on seven back"
+        why = (
+            "a neighbour: the fast pairs must speak louder"
+            if abs(rival - _BACK) < 3
+            else (
+                "an impostor: the fast pairs have come round, the slow ones hardly object. Which "
+                "base, and which share of the length for each pair, tells all distances apart?"
+            )
+        )
+        raise Wrong(f"{said}. Its strongest rival is {rival} back, {why}.")
+    return f"Seven back has {weights[_BACK]:.3f} of the weight or more everywhere; base {b:g}."
+
+
+@exercise("return a list of (first, second, omega).")
+def check_unknown_rotary(answer: Answer) -> str:
+    """Check what the learner finds out about rotary positions of an unknown make.
+
+    Args:
+        answer: The learner's function of (score, d_k); it returns one (first, second, omega) for
+            each pair of columns.
+
+    Chapter: positions#exercises
+    """
+    for d_k, seed in ((4, 0), (8, 1), (16, 2)):
+        score, right = _unknown_rotary(d_k, seed)
+        found = answer(score, d_k)
+        try:
+            yours = {(int(a), int(b)): float(omega) for a, b, omega in found}
+        except (TypeError, ValueError):
+            raise Wrong("Return a list with one (first, second, omega) for each pair.") from None
+        columns = sorted(column for pair in yours for column in pair)
+        if columns != list(range(d_k)):
+            raise Wrong(f"Each of the {d_k} columns belongs to one pair; yours are {columns}.")
+        _same_pairs(yours, right)
+    return "Three makes, each taken apart by its scores alone: pairs, directions and speeds."
 
 
 @exercise("give the first offset at which the similarity rises.")
@@ -195,15 +224,21 @@ def _code_mistakes(n: int, d: int, base: float) -> Mistakes:
         (of(t * 10000 ** (-2 * pair / d)), "Your base is always 10,000; it is given as base."),
         (of(t * 100 ** (-2 * pair / d)), "Your base is always 100; it is given as base."),
         (of(t * base ** (-pair / d)), "The exponent is 2i/d, where i counts pairs."),
-        (of(t * base ** (-2 * column / d)), "You use the column's number as i. It counts pairs: "
-         "columns 0 and 1 share i = 0, columns 2 and 3 share i = 1. That is E82."),
+        (
+            of(t * base ** (-2 * column / d)),
+            "You use the column's number as i. It counts pairs: "
+            "columns 0 and 1 share i = 0, columns 2 and 3 share i = 1. That is E82.",
+        ),
         (of(right + base ** (-2 * pair / d)), "Your first row is position 1; the first is 0."),
         (torch.where(is_sine, right.cos(), right.sin()), "Sine comes first, cosine second."),
-        (sinusoidal(n, d, base=base, layout="concatenated", dtype=torch.float64), "The numbers "
-         "are right, their order is not: the formula puts each sine beside its cosine."),
+        (
+            sinusoidal(n, d, base=base, layout="concatenated", dtype=torch.float64),
+            "The numbers "
+            "are right, their order is not: the formula puts each sine beside its cosine.",
+        ),
         (of(right * math.pi / 180), "Your angles are in degrees; sin wants radians."),
         (of(t * base ** (2 * pair / d)), "You multiply by base^(2i/d); divide by it."),
-    ]  # fmt: skip
+    ]
 
 
 def _same(answer: object, expected: Tensor, what: str, mistakes: Mistakes, case: str) -> None:
@@ -243,29 +278,75 @@ def _base(yours: float, right: float, factor: float) -> None:
     """Judge the base with which the last pair of d = 50 would have the slide's period."""
     mistakes = [
         (factor, "That is the factor between the two periods. Which base gives the longer one?"),
-        (10000 * factor, "Not so: a base larger by some factor makes the period larger by that "
-         "factor to the power of 48/50 only."),
+        (
+            10000 * factor,
+            "Not so: a base larger by some factor makes the period larger by that "
+            "factor to the power of 48/50 only.",
+        ),
         (10000 ** (48 / 50), "The other way round: solve b^(48/50) = 10,000 for b."),
         (10000, "With 10,000 the period is the one that you have just computed."),
-    ]  # fmt: skip
+    ]
     if not math.isclose(yours, right, rel_tol=1e-3):
         longer = 2 * math.pi * max(yours, 0) ** (48 / 50)
         aside = f"With a base of {yours:g} the period is {longer:.0f}, not 20000π."
         raise Wrong(advised(yours, mistakes, aside, rel_tol=1e-3))
 
 
-def _slide_block(offset: float) -> list[list[float]]:
-    """The two-by-two matrix that lecture 004 prints: it turns by the offset itself."""
-    cosine, sine = math.cos(offset), math.sin(offset)
-    return [[cosine, sine], [-sine, cosine]]
+def _scores_by_distance(query: Tensor, key: Tensor, base: float) -> Tensor:
+    """The scaled score of a key 0, 1, 2, ... back, for the same query and key everywhere."""
+    angles = torch.arange(_TEXT, dtype=torch.float64)[:, None] * frequencies(8, base=base)
+    (a, b), (c, d) = (row.reshape(4, 2).unbind(-1) for row in (query, key))
+    # the query stands further right: it is turned by the distance, the key is not
+    turned_a, turned_b = a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()
+    return (turned_a * c + turned_b * d).sum(dim=1) / math.sqrt(8)
 
 
-def _gap(omega: float, t: float, offset: float) -> float:
-    """How far the slide's block lands from the pair of t + offset."""
-    pair = math.sin(omega * t), math.cos(omega * t)
-    landed = [row[0] * pair[0] + row[1] * pair[1] for row in _slide_block(offset)]
-    later = omega * (t + offset)
-    return math.dist(landed, (math.sin(later), math.cos(later)))
+def _unknown_rotary(
+    d_k: int, seed: int
+) -> tuple[Callable[[object, object, int, int], float], dict[tuple[int, int], float]]:
+    """A function that scores, and its pairs, with the speed of each."""
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(d_k, generator=generator).reshape(-1, 2)
+    spread = torch.rand(d_k // 2, generator=generator, dtype=torch.float64)
+    omegas = 10.0 ** (-5 * spread)
+    omegas[0] = 1.5  # the fastest: a quarter of a turn and not more in one step
+    first, second = order.unbind(-1)
+
+    def turned(row: object, t: int) -> Tensor:
+        row = torch.as_tensor(row, dtype=torch.float64)
+        if row.shape != (d_k,):
+            raise ValueError(f"a query or key has {d_k} numbers; got shape {tuple(row.shape)}")
+        angles = omegas * int(t)
+        out = torch.empty(d_k, dtype=torch.float64)
+        out[first] = row[first] * angles.cos() - row[second] * angles.sin()
+        out[second] = row[first] * angles.sin() + row[second] * angles.cos()
+        return out
+
+    def score(query: object, key: object, i: int, j: int) -> float:
+        return float(turned(query, i) @ turned(key, j))
+
+    pairs = [tuple(pair) for pair in order.tolist()]
+    return score, dict(zip(pairs, omegas.tolist(), strict=True))
+
+
+def _same_pairs(yours: dict[tuple[int, int], float], right: dict[tuple[int, int], float]) -> None:
+    """Judge pairs, their directions and their speeds."""
+    unordered = {frozenset(pair) for pair in right}
+    for pair, omega in yours.items():
+        if frozenset(pair) not in unordered:
+            raise Wrong(f"Columns {pair[0]} and {pair[1]} do not turn into each other.")
+        exact = right.get(pair, right.get(pair[::-1]))
+        signed = exact if pair in right else -exact
+        if math.isclose(omega, -signed, rel_tol=1e-3):
+            raise Wrong(
+                f"Columns {pair[0]} and {pair[1]} turn the other way: a positive omega leads from "
+                "the first to the second as the position grows. Which of query and key do you move?"
+            )
+        if not math.isclose(abs(omega), exact, rel_tol=1e-6):
+            aside = ""
+            if math.isclose(abs(omega), exact, rel_tol=0.3) or exact < 1e-3:
+                aside = " The cosine of a tiny angle is 1 to eight digits: ask the sine as well."
+            raise Wrong(f"The pair {pair} turns by {exact:.6g} a step, not {omega:.6g}.{aside}")
 
 
 def _similarity(d: int) -> Tensor:

@@ -5,13 +5,14 @@ import math
 import numpy as np
 import torch
 
-from softlookup.attention.positions import period, shift_rotation, sinusoidal
+from softlookup.attention.positions import period, sinusoidal
 from softlookup.exercises.positions import (
+    check_back,
     check_codes,
     check_first_rise,
     check_found,
     check_period,
-    check_rotation,
+    check_unknown_rotary,
 )
 
 RIGHT, WRONG = {}, {}
@@ -152,52 +153,108 @@ WRONG[check_period] = [
 ]
 
 
-# The rotation
+# Seven back
 
 
-def book_rotation(offset, d, base):
-    R = torch.zeros(d, d)
-    for i in range(d // 2):
-        angle = torch.tensor(offset * base ** (-2 * i / d))
-        c, s = angle.cos(), angle.sin()
-        R[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = torch.tensor([[c, s], [-s, c]])
-    return R
+def planted(base, shares=(0.25,) * 4, back=7, length=12.0):
+    """A query along the first of each pair, and the key that stands there after `back` steps."""
+    query, key = [], []
+    for i, share in enumerate(shares):
+        angle = back * base ** (-i / 4)
+        loud = length * math.sqrt(share)
+        query += [loud, 0.0]
+        key += [loud * math.cos(angle), loud * math.sin(angle)]
+    return base, query, key
 
 
-def fitted_rotation(offset, d, base):
-    codes = sinusoidal(101, d, base=base, dtype=torch.float64)
-    later = sinusoidal(101, d, base=base, start=offset, dtype=torch.float64)
-    return torch.linalg.lstsq(codes, later).solution.T.numpy()
+BASE_OF_BACK = 4.0663485550442955
 
 
-MISS = (0.3, 5, 2)
+def ahead(base):
+    base, query, key = planted(base)
+    return base, key, query
 
 
-RIGHT[check_rotation] = [
-    (book_rotation, MISS, f"misses by {2 * math.sin(0.7):.3f}."),  # a chord: 1.4 radians too far
-    (fitted_rotation, [0.1, 0, 1]),
-    (lambda o, d, b: shift_rotation(o, d, base=b).tolist(), torch.tensor(MISS)),
+RIGHT[check_back] = [
+    planted(BASE_OF_BACK),
+    (np.float64(2100.081349564602), *map(torch.tensor, planted(2100.081349564602)[1:])),
+    planted(11.3704561830317),
 ]
-WRONG[check_rotation] = [
-    (..., ..., "Nothing to check so far: return the d-by-d matrix"),
-    (book_rotation, ..., "Nothing to check so far: give (omega, t, offset)"),
-    (book_rotation, (0.3, ..., 2), "Nothing to check so far: give (omega, t, offset)"),
-    (lambda o, d, b: book_rotation(o, d, 1.0), MISS, "That is the slide's matrix"),
-    (lambda o, d, b: book_rotation(o, d, b).T, MISS, "It turns the wrong way"),
+WRONG[check_back] = [
+    (..., [1] * 8, [1] * 8, "Nothing to check so far: give a base"),
+    (4.0, ..., [1] * 8, "Nothing to check so far: give the query"),
+    (4.0, [1] * 8, ..., "Nothing to check so far: give the key"),
+    (1.0, [1] * 8, [1] * 8, "a number above 1; yours is 1"),
+    (math.inf, [1] * 8, [1] * 8, "a number above 1"),
+    (4.0, [1] * 4, [1] * 8, "The query should have shape (8,); yours has (4,)."),
+    (4.0, [20] * 8, [1] * 8, "The query has length 56.57; at most 12 is allowed"),
+    (4.0, [1] * 8, [20] * 8, "The key has length 56.57; at most 12 is allowed"),
+    (4.0, [0] * 8, [0] * 8, "the token looks everywhere alike"),
+    (*ahead(BASE_OF_BACK), "seven tokens AHEAD"),
+    (*planted(10000.0), "Its strongest rival is 70 back, an impostor"),
+    (*planted(BASE_OF_BACK, back=8), "of the weight is on seven back"),
+    (*planted(10000.0, shares=(0.001, 0.9, 0.05, 0.049)), "a neighbour: the fast pairs"),
+    ("four", [1] * 8, [1] * 8, "should be one number"),
+]
+
+
+# A rotary of unknown make
+
+
+def by_unit_vectors(score, d_k):
+    unit, found = torch.eye(d_k, dtype=torch.float64), []
+    for a in range(d_k):
+        for b in range(d_k):
+            sine = score(unit[b], unit[a], 0, 1)
+            if a != b and sine > 1e-9:
+                found.append((a, b, math.atan2(sine, score(unit[a], unit[a], 0, 1))))
+    return found
+
+
+def as_an_array(score, d_k):
+    return np.array(by_unit_vectors(score, d_k))
+
+
+def by_cosines(score, d_k):
+    unit = torch.eye(d_k, dtype=torch.float64)
+    return [
+        (a, b, math.acos(min(1, float(np.float32(score(unit[a], unit[a], 0, 1))))))
+        for a, b, _ in by_unit_vectors(score, d_k)
+    ]
+
+
+def flipped(score, d_k):
+    return [(b, a, omega) for a, b, omega in by_unit_vectors(score, d_k)]
+
+
+def neighbours(score, d_k):
+    return [(2 * i, 2 * i + 1, 10000 ** (-2 * i / d_k)) for i in range(d_k // 2)]
+
+
+def halves(score, d_k):
+    return [(i, i + d_k // 2, 0.5) for i in range(d_k // 2)]
+
+
+RIGHT[check_unknown_rotary] = [
+    (by_unit_vectors,),
+    (as_an_array,),
+    (lambda score, d_k: [(b, a, -w) for a, b, w in by_unit_vectors(score, d_k)],),
+]
+WRONG[check_unknown_rotary] = [
+    (..., "Nothing to check so far: return a list"),
+    (lambda score, d_k: None, "Nothing to check so far: return a list"),
+    (lambda score, d_k: 3, "Return a list with one (first, second, omega)"),
+    (lambda score, d_k: [(0, 1)], "Return a list with one (first, second, omega)"),
+    (lambda score, d_k: by_unit_vectors(score, d_k)[1:], "belongs to one pair; yours are"),
+    (neighbours, "a step, not 1."),
+    (halves, "do not turn into each other"),
+    (flipped, "turn the other way"),
+    (by_cosines, "ask the sine as well"),
     (
-        lambda o, d, b: shift_rotation(o, d, base=b, layout="concatenated"),
-        MISS,
-        "the blocks for all sines first",
+        lambda score, d_k: [(a, b, 2 * w) for a, b, w in by_unit_vectors(score, d_k)],
+        "a step, not",
     ),
-    (lambda o, d, b: book_rotation(o, d, 10000.0), MISS, "row 2, column 2"),
-    (lambda o, d, b: book_rotation(o, d, b)[:2, :2], MISS, "should have shape (4, 4)"),
-    (lambda o, d, b: 2 * book_rotation(o, d, b), MISS, "row 0, column 0"),
-    (book_rotation, (1.0, 5, 2), "With ω = 1 the slide is right."),
-    (book_rotation, (0.3, 5, 0), "Offset 0 moves nothing."),
-    (book_rotation, (0.999, 5, 1), "Try another offset."),
-    (book_rotation, (0, 5, 2), "belongs to no pair"),
-    (book_rotation, (3, 5, 2), "belongs to no pair"),
-    (book_rotation, (0.3, 5), "should have shape (3,)"),
+    (lambda score, d_k: score([1.0], [1.0], 0, 1), "ValueError: a query or key has 4 numbers"),
 ]
 
 

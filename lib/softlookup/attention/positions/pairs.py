@@ -88,7 +88,7 @@ def pairing_permutation(d_model: Width) -> Int[Tensor, "d_model"]:
         ValueError: ``d_model`` is no even integer of at least 2.
 
     Source: lecture 000, "Positional Encoding" (the figure) against lecture 003, "Positional
-    Encoding" (the formula). Chapter: positions#two-layouts.
+    Encoding" (the formula). Chapter: positions#optional-two-layouts.
 
     Example:
         >>> pairing_permutation(6).tolist()

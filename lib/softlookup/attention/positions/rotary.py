@@ -77,11 +77,22 @@ class Rotary(nn.Module):
             positions = torch.arange(rows.shape[-2], device=rows.device)
         positions = _laid_over(positions, rows)
         precise = torch.promote_types(rows.dtype, torch.float32)
-        angles = angles_at(positions.to(rows.device), self.d_k, base=self.base)
+        angles = self.angles(positions.to(rows.device))
         cos, sin = (turn.to(rows.device, precise) for turn in (angles.cos(), angles.sin()))
         neighbours = self.pairing == "interleaved"
         a, b = split_pairs(rows.to(precise), neighbours)
         return join_pairs(a * cos - b * sin, a * sin + b * cos, neighbours).to(rows.dtype)
+
+    def angles(self, positions: Tensor) -> Tensor:
+        """How far each pair is turned at each position.
+
+        Args:
+            positions: Integers from 0.
+
+        Returns:
+            Angles in radians, in float64.
+        """
+        return angles_at(positions, self.d_k, base=self.base)
 
     def extra_repr(self) -> str:
         return f"{self.d_k}, base={self.base:g}, pairing={self.pairing!r}"
