@@ -24,9 +24,10 @@ def delta_attention(
     already answered for this key. Position $i$ reads $q_i^\top S_i$. There is no feature map and no
     divisor; with keys of length 1 and $\beta = 1$, the state then answers $k_i$ with $v_i$ exactly.
 
-    A chunk's corrections need each other. They solve $(I + B L) U = B (V - KS)$, where $B$ holds
-    the $\beta_i$ on its diagonal, $L$ is $KK^\top$ below the diagonal, and $S$ is the state before
-    the chunk. A chunk of 1 is the recurrence, a chunk of $n$ takes all pairs at once.
+    A chunk's corrections $u_i = \beta_i w_i$ need each other. They solve
+    $(I + \mathrm{diag}(\beta) \, \mathrm{tril}_{-1}(KK^\top)) U = \mathrm{diag}(\beta) (V - KS)$,
+    where $S$ is the state before the chunk. A chunk of 1 is the recurrence, a chunk of $n$ takes
+    all pairs at once.
 
     Args:
         query: One row per position.
