@@ -27,6 +27,7 @@ from transformers.models.mixtral.modeling_mixtral import (
     MixtralTopKRouter,
     load_balancing_loss_func,
 )
+from transformers.models.qwen3_5_moe.modeling_qwen3_5_moe import torch_recurrent_gated_delta_rule
 
 from softlookup.analysis import captured_variance, token_cosine
 from softlookup.attention import (
@@ -41,6 +42,9 @@ from softlookup.attention import (
     recurrent_multiplications,
 )
 from softlookup.attention.efficient import (
+    LatentAttention,
+    delta_attention,
+    delta_step,
     online_softmax,
     sliding_mask,
     softmax_plus_one,
@@ -233,6 +237,38 @@ def test_windows_streams_and_tiles_are_scaled_dot_product_attention(stream):
     assert_close(tiled_attention(*qkv, tile=width), fused(*qkv), **EXACT)
     causal = tiled_attention(*qkv, causal=True, tile=width)
     assert_close(causal, fused(*qkv, is_causal=True), **EXACT)
+
+
+@given(seed=seeds, n=st.integers(1, 11), chunk=st.integers(1, 7))
+def test_the_delta_rule_is_that_of_qwen_without_a_gate(seed, n, chunk):
+    """Theirs computes in float32, divides queries by the root of d_k, and has heads and batches."""
+    query, key, value = (normal((seed + k) % 2**32, 1, n, 2, d) for k, d in enumerate((3, 3, 5)))
+    key, rate = unit_vectors(key), normal((seed + 3) % 2**32, 1, n, 2).sigmoid()
+    theirs, last = torch_recurrent_gated_delta_rule(
+        query * 3**0.5, key, value, torch.zeros_like(rate), rate, output_final_state=True
+    )
+    ours = delta_attention(*(x.transpose(1, 2) for x in (query, key, value, rate)), chunk=chunk)
+    assert_close(theirs.transpose(1, 2).double(), ours, rtol=1e-5, atol=1e-5)
+    state = None
+    for t in range(n):
+        _, state = delta_step(query[:, t], key[:, t], value[:, t], rate[:, t], state)
+    assert_close(last.double(), state, rtol=1e-5, atol=1e-5)
+
+
+@given(seed=seeds, n=st.integers(1, 7))
+@pytest.mark.parametrize("form", ["unfolded", "absorbed"])
+def test_latent_attention_is_scaled_dot_product_attention_of_unfolded_rows(form, seed, n):
+    layer = LatentAttention(d_model=7, n_heads=3, d_head=5, d_latent=2).double()
+    x = normal(seed, 2, n, 7)
+    latent = x @ layer.W_DKV.weight.mT
+    query, key, value = (
+        (rows @ W.weight.mT).view(2, n, 3, 5).transpose(1, 2)
+        for rows, W in ((x, layer.W_Q), (latent, layer.W_UK), (latent, layer.W_UV))
+    )
+    read = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+    expected = read.transpose(1, 2).reshape(2, n, 15) @ layer.W_O.weight.mT
+    found = layer(x, mask=torch.ones(n, n).tril().bool(), form=form)
+    assert_close(found, expected, **EXACT)
 
 
 @given(n=st.integers(1, 40))

@@ -1,6 +1,7 @@
 """What chapter 22 quotes of published models is what transformers' configuration classes say."""
 
 import ast
+import importlib
 import json
 from pathlib import Path
 
@@ -30,7 +31,6 @@ CONFIGS = {
     "Qwen3.5-35B-A3B": "Qwen3_5MoeTextConfig",
     "GLM-5": "GlmMoeDsaConfig",
     "DeepSeek-V4-Flash": "DeepseekV4Config",
-    "MiniMax-M3": "MiniMaxM3VLTextConfig",
     "GLM-5.3-Flash": "Glm5NextTextConfig",
     "Inkling-2-Small": "Inkling2TextConfig",
 }
@@ -99,10 +99,9 @@ def test_layers_that_choose_what_they_read():
     assert given.layer_types[:4] == ["linear_attention"] * 3 + ["indexed_attention"]
     assert set(given.layer_types[3::4]) == {"indexed_attention"}
     assert given.layer_types.count("indexed_attention") == 11
-    assert reads("GLM-5.3-Flash") == f"3 linear, best {given.index_topk:,} keys"
-    given = config("MiniMax-M3")
-    blocks = f"best {given.index_topk_blocks} blocks of {given.index_block_size}"
-    assert reads("MiniMax-M3") == blocks
+    n_pools = given.index_topk // given.index_kpool  # neighbours are chosen together
+    assert reads("GLM-5.3-Flash") == f"3 linear, best {n_pools} × {given.index_kpool} keys"
+    assert getattr(config("GLM-5"), "index_kpool", 1) == 1
     given = config("DeepSeek-V4-Flash")
     rates = {"compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
     assert given.compress_rates == rates
@@ -117,6 +116,19 @@ def test_a_learned_sink_is_a_key_without_a_value(model):
     path = Path(transformers.__file__).parent / ("/".join(module.split(".")[1:]) + ".py")
     has_sink = "torch.cat([attn_weights, sinks], dim=-1)" in path.read_text(encoding="utf-8")
     assert has_sink == ("sink" in TODAY[model][2])
+
+
+def test_linear_layers_are_the_delta_rule_with_a_gate():
+    for model in ("Olmo Hybrid 7B", "Qwen3.5-35B-A3B"):
+        module = type(config(model)).__module__.replace("configuration_", "modeling_")
+        assert hasattr(importlib.import_module(module), "torch_recurrent_gated_delta_rule")
+
+
+def test_why_one_model_is_left_out():
+    """Its class has a choice of blocks, and is set to read everything."""
+    given = known("MiniMaxM3VLTextConfig")
+    assert (given.index_topk_blocks, given.index_block_size) == (16, 128)
+    assert given.layer_types == ["full_attention"] * 60
 
 
 def test_what_the_text_says_of_others():

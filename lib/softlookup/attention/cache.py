@@ -224,7 +224,7 @@ class KeyValueCache:
         To be called after each token; tokens read in one piece keep their distances. Where nothing
         was dropped, nothing changes.
 
-        Source: Xiao et al. 2024, section 3.2. Chapter: modern_attention#and-in-a-real-one.
+        Source: Xiao et al. 2024, section 3.2. Chapter: modern_attention#optional-and-in-a-real-one.
 
         Example:
             >>> cache = KeyValueCache(1, window=3, n_sinks=1)

@@ -1,12 +1,17 @@
-"""Checks of chapter 22: the band, its pairs, the state of linear attention, reach, the sink."""
+"""Checks of chapter 22: caches, reach, sinks, merged sums, fading states, gradients, features."""
 
 import torch
 from torch import Tensor
 
-from softlookup.attention import attention, count_operations, path_lengths
+from softlookup.attention import (
+    attention,
+    attention_scores,
+    count_operations,
+    path_lengths,
+    peak_memory,
+)
 from softlookup.attention.efficient import (
     elu_plus_one,
-    linear_attention,
     sliding_mask,
     strided_mask,
 )
@@ -17,109 +22,136 @@ from softlookup.exercises.compare import (
     compare,
     draw,
     draws,
+    matrix,
     numbers,
     one_number,
 )
 from softlookup.exercises.verdict import Answer, Wrong, exercise
-from softlookup.masks import causal_mask, window_mask
 
 EVICTION = "Return two things: the mass, and the new weights."
 EVICTION_MASS = "The mass that moves is the weight that the sinks had, row by row."
 EVICTION_ELSE = "Compare with the softmax over the scores of the keys that stay."
-_PAIRS = ((1, 1), (6, 2), (7, 7), (7, 11), (4096, 256))
+MERGE = "Return three things: the maximum, the sum and the output."
+MERGE_SUM = "Both sums must be measured against the common maximum before they are added."
+MERGE_OUT = "Compare with the softmax over all scores, times all values."
+GRADIENTS = "Return three gradients: of the query, of the key and of the value."
+_CACHES = (
+    (2**32, 36, 8, 64, 128),
+    (10**6, 4, 2, 8, 5000),
+    (123_456, 2, 3, 7, 100),
+    (10_000, 6, 1, 16, 7),
+)
 
 
-@exercise("return one row per query.")
-def check_window(answer: Answer) -> str:
-    """Check attention in a sliding window that does not pay for the whole table.
+@exercise("return the number of tokens.")
+def check_longest(answer: Answer) -> str:
+    """Check how long a text fits into a cache of which half of the layers keep a window.
 
     Args:
-        answer: The learner's function of (query, key, value, width), all three matrices with one
-            row per position.
+        answer: The learner's function of (n_bytes, n_layers, n_kv_heads, d_head, width).
 
     Chapter: modern_attention#exercises
     """
-    for n, width in ((13, 4), (12, 4), (5, 1), (3, 7)):
-        query, key, value = draws((n, 5), (n, 5), (n, 3), seed=18)
-        expected = attention(query, key, value, sliding_mask(n, width))
+    for n_bytes, n_layers, n_kv_heads, d_head, width in _CACHES:
+        half, slot = n_layers // 2, 4 * n_kv_heads * d_head  # bytes of one token in one layer
+        slots = n_bytes // slot
+        short = slots // n_layers
+        expected = short if short <= width else slots // half - width
+        given = (n_bytes, n_layers, n_kv_heads, d_head, width)
+        found = one_number(answer(*given), "The number of tokens")
+        if found == expected:
+            continue
         mistakes = [
-            (attention(query, key, value, mask), advice)
-            for advice, mask in _wrong_windows(n, width).items()
+            (
+                short,
+                "So long a text fits if every layer keeps all of it; half of the layers "
+                "keep a window only.",
+            ),
+            (slots // half, "The layers with a window take room, too."),
+            (
+                slots // half - width,
+                "A text shorter than the window fills no window: then all layers keep all of it.",
+            ),
+            (2 * slots // half - width, "Keys *and* values are kept, two bytes for each number."),
+            (4 * slots // half - width, "Keys *and* values are kept, two bytes for each number."),
+            (expected + 1, "One token more does not fit."),
+            (expected - 1, "One token more fits."),
         ]
-
-        def otherwise(found: Tensor, right: Tensor, n: int = n, width: int = width) -> str:
-            if not close(found[width - 1 :], right[width - 1 :]):
-                return f"Other numbers than the masked square gives, at n = {n}, width = {width}."
-            return (
-                f"Right from row {width - 1} on; the rows before have fewer than {width} keys. "
-                "Does your slice start below 0? Then it counts from the end."
-            )
-
-        compare(answer(query, key, value, width), expected, "The output", mistakes, otherwise)
-    n, width = 512, 16
-    inputs = draws((n, 5), (n, 5), (n, 3), seed=18)
-    counted = count_operations(lambda: answer(*inputs, width)).multiplications
-    whole = n * n * 8
-    if counted > whole / 4:
-        raise Wrong(
-            f"The numbers are right, but at n = {n}, width = {width} it multiplies {counted:,} "
-            f"times; the whole square costs {whole:,}. Compute only what the band needs."
-        )
-    return f"The same numbers, with {counted:,} multiplications instead of {whole:,}."
+        if found != int(found):
+            raise Wrong(f"Whole tokens: {found:,.2f} of them do not fit.")
+        aside = f"{expected:,} tokens fit; yours says {found:,.0f}."
+        case = f"With {n_bytes:,} bytes, {n_layers} layers and a window of {width:,}: "
+        raise Wrong(case + advised(found, mistakes, aside, rel_tol=0))
+    return "With gpt-oss-120b's sizes, 4 GiB hold 116,380 tokens; with no window, half as many."
 
 
-@exercise("return the number of pairs.")
-def check_pairs(answer: Answer) -> str:
-    """Check a function that counts the pairs which a sliding window allows.
+@exercise("return the maximum, the sum and the output.")
+def check_merge(answer: Answer) -> str:
+    """Check how what two machines have read becomes what one would have read.
 
     Args:
-        answer: The learner's function of (n, width).
+        answer: The learner's function of (m, ell, out) of one machine and the same of another: one
+            maximum, one sum of exponentials and one row of the output for each query.
 
     Chapter: modern_attention#exercises
     """
-    for n, width in _PAIRS:
-        found = one_number(answer(n, width), "The number of pairs")
-        expected = int(sliding_mask(n, width).sum())
+    for stretch in (1.0, 1e4):
+        scores, value = draws((5, 11), (11, 3), seed=18)
+        scores = stretch * scores
+        whole = _machine(scores, value)
+        a, b = _machine(scores[:, :4], value[:4]), _machine(scores[:, 4:], value[4:])
+        m, ell, out = answer.several(3, MERGE, *a, *b)
+        mistakes = [(a[0] + b[0], "The largest score of all is the larger of the two maxima.")]
+        compare(m, whole[0], "The maximum", mistakes, "Compare with the largest of all scores.")
         mistakes = [
-            (n * width, "The first rows have no w keys before them: row i sees min(i + 1, w)."),
-            (n * width - width * (width + 1) // 2, "One slip at the corner: the first rows lack "
-             "w - 1, w - 2, ..., 1 keys."),
-            (n * (n + 1) // 2, "That is every pair of the past, without a window."),
-            (n * (2 * width - 1), "No row reads what comes later."),
-        ]  # fmt: skip
-        if found != expected:
-            aside = f"There are {expected:,}; yours says {found:,.0f}."
-            if width > n:
-                aside += " A window wider than the text is the whole past."
-            raise Wrong(
-                f"At n = {n:,}, w = {width:,}: {advised(found, mistakes, aside, rel_tol=0)}"
-            )
-    return "1,015,936 of 8,390,656 causal pairs at n = 4,096, w = 256: about an eighth."
+            (
+                a[1] + b[1],
+                "Each sum is measured against its machine's own maximum. Shrink both to "
+                "the common one first.",
+            ),
+            (
+                a[1] * (m - a[0]).exp() + b[1] * (m - b[0]).exp(),
+                "A sum that was measured against a smaller maximum must *shrink*: the exponent is "
+                "the old maximum minus the new one.",
+            ),
+        ]
+        compare(ell, whole[1], "The sum", mistakes, f"{MERGE_SUM} Scores reach {stretch:,.0f}.")
+        shrunk = [part[1] * (part[0] - whole[0]).exp() for part in (a, b)]
+        undivided = sum(s.unsqueeze(-1) * part[2] for s, part in zip(shrunk, (a, b), strict=True))
+        mistakes = [
+            ((a[2] + b[2]) / 2, "That is a plain mean. A machine counts by its share of the sum."),
+            (a[2] + b[2], "Two means do not add. Undo the divisions, add, and divide once."),
+            (undivided, "Divide by the sum over both machines."),
+            (
+                (a[1].unsqueeze(-1) * a[2] + b[1].unsqueeze(-1) * b[2])
+                / (a[1] + b[1]).unsqueeze(-1),
+                "The shares need the sums measured against the *common* maximum.",
+            ),
+        ]
+        compare(out, whole[2], "The output", mistakes, MERGE_OUT)
+    return "As if one machine had read all: this is how attention is spread over many."
 
 
 @exercise("return one row per position.")
-def check_linear(answer: Answer) -> str:
-    """Check causal linear attention that runs like a recurrent network.
+def check_fading(answer: Answer) -> str:
+    """Check causal linear attention whose keys fade, run from a state.
 
     Args:
-        answer: The learner's function of (query, key, value), with the feature map elu + 1.
+        answer: The learner's function of (query, key, value, gamma), with the feature map elu + 1.
 
     Chapter: modern_attention#exercises
     """
     query, key, value = draws((11, 5), (11, 5), (11, 3), seed=18)
-    expected = linear_attention(query, key, value, causal=True)
-
-    def otherwise(found: Tensor, expected: Tensor) -> str:
-        off = (found - expected).abs().max().item()
-        return f"Off by up to {off:.3g} from the form that takes all pairs."
-
-    mistakes = _linear_mistakes(query, key, value)
-    compare(answer(query, key, value), expected, "The output", mistakes, otherwise)
+    for gamma in (0.7, 0.95, 1.0):
+        expected, mistakes = _fading(query, key, value, gamma)
+        found = answer(query, key, value, gamma)
+        otherwise = f"Other numbers than the formula gives, at gamma = {gamma}."
+        compare(found, expected, "The output", mistakes, otherwise)
     inputs = draws((512, 5), (512, 5), (512, 3), seed=18)
-    counted = count_operations(lambda: answer(*inputs)).multiplications
+    counted = count_operations(lambda: answer(*inputs, 0.9)).multiplications
     if counted > 512 * 512:
         raise Wrong("The numbers are right, but it takes all pairs: keep a state instead, a sum.")
-    return "Row by row from a state that never grows, and equal to the form that takes all pairs."
+    return "Each step shrinks the whole state by gamma: one gate, and the far past fades."
 
 
 @exercise("return a boolean matrix.")
@@ -157,6 +189,82 @@ def check_reach(answer: Answer) -> str:
     return "After L layers a window of w reaches L(w - 1) steps back, and a stride everywhere in 2."
 
 
+@exercise("return the three gradients.")
+def check_gradients(answer: Answer) -> str:
+    """Check the gradients of attention, computed without the table of all pairs.
+
+    Args:
+        answer: The learner's function of (query, key, value, upstream): the gradients with respect
+            to the first three.
+
+    Chapter: modern_attention#exercises
+    """
+    inputs = draws((13, 5), (17, 5), (17, 3), (13, 3), seed=18)
+    expected = _gradients(*inputs)
+    with torch.no_grad():
+        found = answer.several(3, GRADIENTS, *inputs)
+    for name, one, right, mistakes in zip(
+        ("query", "key", "value"), found, expected, _gradient_mistakes(*inputs), strict=True
+    ):
+        what = f"The gradient of the {name}"
+        compare(one, right, what, mistakes, f"{what} differs from that of PyTorch.", tolerance=1e-5)
+    n = 512
+    inputs = draws((n, 8), (n, 8), (n, 8), (n, 8), seed=18)
+    with torch.no_grad():
+        held = peak_memory(lambda: answer(*inputs))
+    table = n * n * 8
+    if held > table / 4 + 6 * n * 8 * 8:
+        raise Wrong(
+            f"The gradients are right, but at n = {n} your tensors hold {held:,} bytes at a time; "
+            f"the table of weights has {table:,}. Take the queries in tiles."
+        )
+    return f"With {held:,} bytes at a time where the table alone has {table:,}."
+
+
+@exercise("return one row of features per row.")
+def check_features(answer: Answer) -> str:
+    """Check random positive features whose products are on average the softmax's kernel.
+
+    Args:
+        answer: The learner's function of (x, W), W with independent standard normal numbers.
+
+    Chapter: modern_attention#exercises
+    """
+    query, key, W = draws((4, 3), (5, 3), (200_000, 3), seed=18)
+    query, key = 0.6 * query, 0.6 * key
+    kernel = (query @ key.mT).exp()
+    few = _table(answer(query, W[:7]), len(query))
+    if few.min() <= 0:
+        raise Wrong("Some features are not positive; then weights can be negative, too.")
+    if few.shape[1] == 0 or close(few, _table(answer(query, W[7:14]), len(query))):
+        raise Wrong("The features do not depend on W.")
+    products = _table(answer(query, W), 4) @ _table(answer(key, W), 5).mT
+    off = ((products - kernel) / kernel).abs().max().item()
+    if off > 0.05:
+        squares = (query**2).sum(-1, keepdim=True) / 2 + (key**2).sum(-1) / 2
+        mistakes = [
+            (
+                kernel * squares.exp(),
+                "On average your product is exp(|q + k|²/2): take away what "
+                "is too much, each side its own half.",
+            ),
+            (kernel * (-squares).exp(), "You take away too much: the *half* of each square."),
+            (kernel * len(W), "A product is a sum over the rows of W; it should be their mean."),
+            (
+                kernel / len(W),
+                "The mean is taken twice: each side divides by the root of the number of rows.",
+            ),
+        ]
+        for mistaken, advice in mistakes:
+            if ((products - mistaken) / mistaken).abs().max() < 0.05:
+                raise Wrong(advice)
+        raise Wrong(
+            f"With {len(W):,} rows of W the products should be within a few percent of "
+            f"exp(q · k); one of yours is off by {off:.0%}."
+        )
+    return "Linear attention with these features tends to softmax attention as W grows."
+
+
 @exercise("return the mass and the new weights.")
 def check_eviction(answer: Answer) -> str:
     """Check what becomes of the weights when the sinks leave the cache.
@@ -177,47 +285,105 @@ def check_eviction(answer: Answer) -> str:
         compare(moved, mass, "The mass", mistakes, EVICTION_MASS)
         mistakes = [
             (kept, "A softmax always sums to 1: what the sinks had goes to the others."),
-            (kept + mass.unsqueeze(-1) / kept.shape[-1],
-             "Not in equal parts: the other scores stay, so their ratios stay."),
-            (kept.softmax(dim=-1),
-             "The softmax of the *scores* that stay; these are weights already."),
-        ]  # fmt: skip
+            (
+                kept + mass.unsqueeze(-1) / kept.shape[-1],
+                "Not in equal parts: the other scores stay, so their ratios stay.",
+            ),
+            (
+                kept.softmax(dim=-1),
+                "The softmax of the *scores* that stay; these are weights already.",
+            ),
+        ]
         expected = kept / (1 - mass).unsqueeze(-1)
         compare(new, expected, "The new weights", mistakes, EVICTION_ELSE)
     return "Every key that stays grows by the same factor, 1 / (1 - mass)."
 
 
-def _wrong_windows(n: int, width: int) -> dict[str, Tensor]:
-    """What a wrong window would read, under the advice that helps."""
-    itself = torch.eye(n, dtype=torch.bool)
-    windows = {
-        "Your query reads one key too many: itself and width - 1 before it.": sliding_mask(
-            n, width + 1
-        ),
-        "No query may read what comes later.": window_mask(n, width - 1),
-        "Every query reads all keys; the window is missing.": torch.ones(n, n).bool(),
-        "Every query reads all keys before it; the window is missing.": causal_mask(n),
-        "Your query does not read itself: it is one of the width keys.": sliding_mask(n, width + 1)
-        & ~itself,
-    }
-    if width > 1:
-        advice = "Your query reads one key too few: itself and width - 1 before it."
-        windows[advice] = sliding_mask(n, width - 1)
-    return windows
+def _table(answer: object, n_rows: int) -> Tensor:
+    """The learner's features as a table with one row for each row of x."""
+    table = matrix(answer, "The features")
+    if len(table) != n_rows:
+        shape = tuple(table.shape)
+        raise Wrong(f"The features should have a row for each row of x; yours have {shape}.")
+    return table
 
 
-def _linear_mistakes(query: Tensor, key: Tensor, value: Tensor) -> Mistakes:
-    elu = torch.nn.functional.elu
+def _machine(scores: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What one machine sends: the largest scores, the sums, the outputs."""
+    m = scores.amax(dim=-1)
+    return m, (scores - m.unsqueeze(-1)).exp().sum(dim=-1), scores.softmax(dim=-1) @ value
+
+
+def _fading(query: Tensor, key: Tensor, value: Tensor, gamma: float) -> tuple[Tensor, Mistakes]:
+    """The formula, from all pairs, and what comes of known mistakes."""
+    n = len(query)
+    back = torch.arange(n).unsqueeze(-1) - torch.arange(n)
     products = elu_plus_one(query) @ elu_plus_one(key).mT
-    plain, before = (elu(query) @ elu(key).mT).tril(), products.tril(-1)
-    total = before.sum(dim=-1, keepdim=True)
+    elu = torch.nn.functional.elu
+
+    def read(weights: Tensor, below: Tensor | None = None) -> Tensor:
+        below = weights if below is None else below
+        return weights @ value / below.sum(dim=-1, keepdim=True)
+
+    fades = torch.where(back >= 0, gamma ** back.double(), 0.0)
+    faded = products * fades
+    plain = products.tril()
+    without_first = faded.tril(-1)
+    raw = (elu(query) @ elu(key).mT) * fades
+    mistakes = [
+        (faded @ value, "Divide each row by its sum of weights."),
+        (read(faded, plain), "The sum below the line fades, too."),
+        (read(without_first), "The first row is 0/0: write the first key before you read."),
+        (read(without_first).nan_to_num(), "Write the key, then read: a position reads itself."),
+        (read(products * gamma ** back.abs().double()), "No position may read what comes later."),
+        (
+            read(attention_scores(query, key).exp() * fades),
+            "That is softmax attention: here the weights are products of features.",
+        ),
+        (read(raw), "Features must be positive: elu + 1."),
+    ]
+    if gamma < 1:
+        mistakes.insert(
+            0, (read(plain), "Nothing fades: every step multiplies all that is old by gamma.")
+        )
+    return read(faded), mistakes
+
+
+def _gradients(query: Tensor, key: Tensor, value: Tensor, upstream: Tensor) -> list[Tensor]:
+    """Those that PyTorch finds by itself."""
+    with torch.enable_grad():
+        inputs = [x.clone().requires_grad_() for x in (query, key, value)]
+        return list(torch.autograd.grad((attention(*inputs) * upstream).sum(), inputs))
+
+
+def _gradient_mistakes(
+    query: Tensor, key: Tensor, value: Tensor, upstream: Tensor
+) -> list[Mistakes]:
+    """For query, key and value: what comes of known mistakes."""
+    scale = query.shape[1] ** -0.5
+    weights = (scale * query @ key.mT).softmax(dim=-1)
+    g = upstream @ value.mT
+    right = weights * (g - (weights * g).sum(dim=-1, keepdim=True))
+    kinds = [
+        (right, "The scores have a factor, 1/sqrt(d_k): the gradients have it, too."),
+        (
+            scale * weights * g,
+            "The weights of a row sum to 1: when one grows, the others shrink. "
+            "Take the row's mean of the derivatives away.",
+        ),
+        (
+            scale * (g - (weights * g).sum(dim=-1, keepdim=True)),
+            "The softmax has a factor p in its derivative.",
+        ),
+        (scale * g, "These are the derivatives by the weights; go back through the softmax, too."),
+    ]
     return [
-        (before @ value / total, "The first row is 0/0: write the first key before you read."),
-        (products.tril() @ value, "Divide each row by its sum of products."),
-        (linear_attention(query, key, value), "No position may read what comes later."),
-        (before @ value / torch.where(total == 0, 1.0, total), "Write the key, then read: a "
-         "position reads itself, too."),
-        (attention(query, key, value, causal_mask(len(query))), "That is softmax attention: it "
-         "needs all pairs. Here the weights are products of features."),
-        (plain @ value / plain.sum(dim=-1, keepdim=True), "Features must be positive: elu + 1."),
-    ]  # fmt: skip
+        [(scores @ key, advice) for scores, advice in kinds],
+        [(scores.mT @ query, advice) for scores, advice in kinds],
+        [
+            (
+                g.mT @ upstream,
+                "A value is reached with its weight: the weights turned round, times upstream.",
+            )
+        ],
+    ]

@@ -18,7 +18,7 @@ class Routing(NamedTuple):
         experts: The numbers of its experts, from 0, the one with the highest score first.
         weights: How much each of them counts; they sum to 1.
 
-    Chapter: modern_attention#mixture-of-experts.
+    Chapter: modern_attention#optional-mixture-of-experts.
     """
 
     experts: Int[Tensor, "*batch k"]
@@ -42,7 +42,7 @@ def route(scores: Float[Tensor, "*batch n_experts"], k: Size) -> Routing:
             experts.
 
     Source: Shazeer et al. 2017, section 2.1; Jiang et al. 2024, section 2.1.
-    Chapter: modern_attention#mixture-of-experts.
+    Chapter: modern_attention#optional-mixture-of-experts.
 
     Example:
         >>> route(torch.tensor([[0.0, 5.0, 5.0]]), 2).weights
@@ -71,7 +71,7 @@ def expert_load(
         ValueError: ``n_experts`` is no integer of at least 1, ``experts`` is empty, or holds
             something else than integers from 0 to ``n_experts - 1``.
 
-    Source: Fedus et al. 2022, equation 5. Chapter: modern_attention#mixture-of-experts.
+    Source: Fedus et al. 2022, equation 5. Chapter: modern_attention#optional-mixture-of-experts.
 
     Example:
         >>> expert_load(torch.tensor([[0, 2], [0, 1]]), 4)
@@ -99,7 +99,7 @@ def balance_loss(scores: Float[Tensor, "*batch n_experts"], k: Size) -> Float[Te
     Raises:
         ValueError: As for ``route``; or there is no token.
 
-    Source: Fedus et al. 2022, equation 4. Chapter: modern_attention#mixture-of-experts.
+    Source: Fedus et al. 2022, equation 4. Chapter: modern_attention#optional-mixture-of-experts.
 
     Example:
         >>> balance_loss(torch.tensor([[50.0, 0.0], [50.0, 0.0]]), 1)
@@ -135,7 +135,7 @@ class MixtureOfExperts(nn.Module):
             ``activation`` is unknown.
 
     Source: Shazeer et al. 2017, section 2; Jiang et al. 2024, section 2.1.
-    Chapter: modern_attention#mixture-of-experts.
+    Chapter: modern_attention#optional-mixture-of-experts.
 
     Example:
         >>> layer = MixtureOfExperts(5, 7, n_experts=4, k=2)

@@ -3,159 +3,352 @@
 import torch
 import torch.nn.functional as F
 
-from softlookup.attention import attention, path_lengths
+from softlookup.attention import attention, attention_scores, path_lengths
 from softlookup.attention.efficient import (
+    cache_bytes,
     elu_plus_one,
     linear_attention,
     linear_step,
     sliding_mask,
-    window_attention,
 )
 from softlookup.exercises.modern_attention import (
     check_eviction,
-    check_linear,
-    check_pairs,
+    check_fading,
+    check_features,
+    check_gradients,
+    check_longest,
+    check_merge,
     check_reach,
-    check_window,
 )
-from softlookup.masks import causal_mask, window_mask
 
 RIGHT, WRONG = {}, {}
 
 
-# The band
+# The longest text
 
 
-def book_window(query, key, value, width):
-    near = [slice(max(0, i + 1 - width), i + 1) for i in range(len(query))]
-    return torch.cat([attention(query[i.stop - 1 : i.stop], key[i], value[i]) for i in near])
+def book_longest(n_bytes, n_layers, n_kv_heads, d_head, width):
+    slots = n_bytes // (2 * n_kv_heads * d_head * 2)
+    short = slots // n_layers
+    return short if short <= width else slots // (n_layers // 2) - width
 
 
-def masked(mask):
-    return lambda q, k, v, w: attention(q, k, v, mask(len(q), w))
+def by_search(n_bytes, n_layers, n_kv_heads, d_head, width):
+    sizes = {"n_layers": n_layers // 2, "n_kv_heads": n_kv_heads, "d_head": d_head}
+
+    def fits(n):
+        return cache_bytes(n, **sizes) + cache_bytes(n, window=width, **sizes) <= n_bytes
+
+    low, high = 0, 2**40
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
-def from_below_zero(query, key, value, width):
-    near = [slice(i + 1 - width, i + 1) for i in range(len(query))]
-    return torch.cat([attention(query[i.stop - 1 : i.stop], key[i], value[i]) for i in near])
+def slots_of(n_bytes, n_layers, n_kv_heads, d_head, width):
+    return n_bytes // (4 * n_kv_heads * d_head)
 
 
-def without_itself(n, width):
-    return sliding_mask(n, width + 1) & ~torch.eye(n, dtype=torch.bool)
-
-
-RIGHT[check_window] = [
-    (book_window,),
-    (window_attention,),
-    (lambda *args: book_window(*args).tolist(),),
+RIGHT[check_longest] = [
+    (book_longest,),
+    (by_search,),
+    (lambda *a: torch.tensor(book_longest(*a)),),
 ]
 
 
-WRONG[check_window] = [
-    (..., "Nothing to check so far: return one row per query"),
-    (lambda q, k, v, w: None, "Nothing to check so far"),
-    (masked(sliding_mask), "Compute only what the band needs"),
-    (masked(lambda n, w: sliding_mask(n, w + 1)), "one key too many"),
-    (masked(lambda n, w: sliding_mask(n, w - 1 or 1)), "one key too few"),
-    (
-        masked(lambda n, w: sliding_mask(n, w + 1) & ~torch.eye(n).bool()),
-        "does not read itself",
-    ),
-    (from_below_zero, "Right from row 3 on; the rows before have fewer than 4 keys"),
-    (masked(lambda n, w: window_mask(n, w - 1)), "what comes later"),
-    (masked(lambda n, w: causal_mask(n)), "the window is missing"),
-    (lambda q, k, v, w: attention(q, k, v), "reads all keys; the window"),
-    (lambda *args: 2 * book_window(*args), "Other numbers than the masked square gives"),
-    (lambda *args: book_window(*args)[1:], "should have shape (13, 3)"),
-    (lambda q, k, v: q, "Your code stopped with TypeError"),
-    (7, "wants the function itself"),
+WRONG[check_longest] = [
+    (..., "Nothing to check so far: return the number of tokens"),
+    (lambda *a: slots_of(*a) // a[1], "half of the layers keep a window only"),
+    (lambda *a: 2 * slots_of(*a) // a[1], "The layers with a window take room"),
+    (lambda *a: 2 * slots_of(*a) // a[1] - a[4], "A text shorter than the window"),
+    (lambda *a: 4 * slots_of(*a) // a[1] - a[4], "Keys *and* values"),
+    (lambda *a: book_longest(*a) + 1, "One token more does not fit"),
+    (lambda *a: book_longest(*a) - 1, "One token more fits"),
+    (lambda *a: book_longest(*a) + 0.5, "Whole tokens"),
+    (lambda *a: 3, "tokens fit; yours says 3"),
+    (lambda *a: "many", "should be one number; you gave"),
 ]
 
 
-# The pairs
+# Two machines
 
 
-def book_pairs(n, width):
-    w = min(n, width)
-    return n * w - w * (w - 1) // 2
+def book_merge(m_a, ell_a, out_a, m_b, ell_b, out_b):
+    m = torch.maximum(m_a, m_b)
+    share_a, share_b = ell_a * torch.exp(m_a - m), ell_b * torch.exp(m_b - m)
+    ell = share_a + share_b
+    return m, ell, (share_a[:, None] * out_a + share_b[:, None] * out_b) / ell[:, None]
 
 
-RIGHT[check_pairs] = [
-    (book_pairs,),
-    (lambda n, w: sum(min(i + 1, w) for i in range(n)),),
-    (lambda n, w: sliding_mask(n, w).sum(),),
+def by_logarithms(m_a, ell_a, out_a, m_b, ell_b, out_b):
+    logs = torch.stack([m_a + ell_a.log(), m_b + ell_b.log()])
+    m = torch.maximum(m_a, m_b)
+    share_a, share_b = logs.softmax(dim=0)
+    out = share_a[:, None] * out_a + share_b[:, None] * out_b
+    return [m, (logs.logsumexp(dim=0) - m).exp(), out]
+
+
+def with_output(read):
+    """The right maximum and sum, and an output of another kind."""
+
+    def merge(m_a, ell_a, out_a, m_b, ell_b, out_b):
+        m, ell, _ = book_merge(m_a, ell_a, out_a, m_b, ell_b, out_b)
+        return m, ell, read(m, ell, m_a, ell_a, out_a, m_b, ell_b, out_b)
+
+    return merge
+
+
+def grown(m_a, ell_a, out_a, m_b, ell_b, out_b):
+    m, _, out = book_merge(m_a, ell_a, out_a, m_b, ell_b, out_b)
+    return m, ell_a * torch.exp(m - m_a) + ell_b * torch.exp(m - m_b), out
+
+
+def unshrunk(m, ell, m_a, ell_a, out_a, m_b, ell_b, out_b):
+    return (ell_a[:, None] * out_a + ell_b[:, None] * out_b) / (ell_a + ell_b)[:, None]
+
+
+def undivided_merge(m, ell, m_a, ell_a, out_a, m_b, ell_b, out_b):
+    return ell[:, None] * book_merge(m_a, ell_a, out_a, m_b, ell_b, out_b)[2]
+
+
+def overflowing(m_a, ell_a, out_a, m_b, ell_b, out_b):
+    """Undoes the maximum: right for small scores alone."""
+    a, b = ell_a * m_a.exp(), ell_b * m_b.exp()
+    m = torch.maximum(m_a, m_b)
+    out = (a[:, None] * out_a + b[:, None] * out_b) / (a + b)[:, None]
+    return m, (a + b) * torch.exp(-m), out
+
+
+RIGHT[check_merge] = [
+    (book_merge,),
+    (by_logarithms,),
 ]
 
 
-WRONG[check_pairs] = [
-    (..., "Nothing to check so far: return the number of pairs"),
-    (lambda n, w: n * w, "The first rows have no w keys before them"),
-    (lambda n, w: n * w - w * (w + 1) // 2, "One slip at the corner"),
-    (lambda n, w: n * (n + 1) // 2, "without a window"),
-    (lambda n, w: n * (2 * w - 1), "No row reads what comes later"),
-    (lambda n, w: n * w - w * (w - 1) // 2, "A window wider than the text is the whole past"),
-    (lambda n, w: 3, "At n = 1, w = 1: There are 1; yours says 3"),
-    (lambda n, w: "many", "should be one number; you gave"),
+WRONG[check_merge] = [
+    (..., "Nothing to check so far: return the maximum, the sum and the output"),
+    (lambda *a: book_merge(*a)[:2], "Return three things"),
+    (lambda *a: (a[0] + a[3], *book_merge(*a)[1:]), "the larger of the two maxima"),
+    (lambda *a: (a[0], *book_merge(*a)[1:]), "Compare with the largest of all scores"),
+    (lambda *a: (book_merge(*a)[0], a[1] + a[4], a[2]), "Shrink both"),
+    (grown, "must *shrink*"),
+    (lambda *a: (book_merge(*a)[0], a[1], a[2]), "against the common maximum before"),
+    (with_output(lambda *a: (a[4] + a[7]) / 2), "That is a plain mean"),
+    (with_output(lambda *a: a[4] + a[7]), "Two means do not add"),
+    (with_output(undivided_merge), "Divide by the sum over both"),
+    (with_output(unshrunk), "The shares need the sums"),
+    (with_output(lambda *a: a[4]), "Compare with the softmax over all scores"),
+    (overflowing, "NaN"),
 ]
 
 
-# Linear attention
+# Fading
 
 
-def book_linear(query, key, value):
-    written = torch.cat([value, torch.ones_like(value[:, :1])], dim=1)
-    state, rows = 0, []
+def book_fading(query, key, value, gamma):
+    ones = torch.ones_like(value[:, :1])
+    written = torch.cat([value, ones], dim=1)
+    state, rows = 0.0, []
     for q, k, v in zip(elu_plus_one(query), elu_plus_one(key), written, strict=True):
-        state = state + k.outer(v)
+        state = gamma * state + k.outer(v)
         rows.append(q @ state)
     sums = torch.stack(rows)
     return sums[:, :-1] / sums[:, -1:]
 
 
-def with_the_step(query, key, value):
+def with_the_step(query, key, value, gamma):
+    """The library's step, from a state that has shrunk."""
     state, rows = None, []
     for q, k, v in zip(query, key, value, strict=True):
-        row, state = linear_step(q, k, v, state)
+        row, state = linear_step(q, k, v, None if state is None else gamma * state)
         rows.append(row)
     return torch.stack(rows)
 
 
-def read_first(query, key, value):
-    phi_q, phi_k = elu_plus_one(query), elu_plus_one(key)
-    before = (phi_q @ phi_k.mT).tril(-1)
-    return before @ value / before.sum(dim=-1, keepdim=True)
+def fading_pairs(gamma, n):
+    i = torch.arange(n)
+    back = i[:, None] - i
+    return torch.where(back >= 0, gamma ** back.double(), 0.0)
 
 
-def read_first_safely(query, key, value):
-    return read_first(query, key, value).nan_to_num()
+def from_pairs(change=lambda weights: weights, below=None, features=elu_plus_one):
+    """The formula from all pairs, with something else in place of the weights."""
+
+    def read(query, key, value, gamma):
+        plain = features(query) @ features(key).mT
+        weights = change(plain * fading_pairs(gamma, len(query)))
+        divisor = weights if below is None else below(plain)
+        return weights @ value / divisor.sum(dim=-1, keepdim=True)
+
+    return read
 
 
-def plain_elu(query, key, value):
-    products = (F.elu(query) @ F.elu(key).mT).tril()
-    return products @ value / products.sum(dim=-1, keepdim=True)
+def never_fades(query, key, value, gamma):
+    return linear_attention(query, key, value, causal=True)
 
 
-def undivided(query, key, value):
-    return (elu_plus_one(query) @ elu_plus_one(key).mT).tril() @ value
+def both_ways(query, key, value, gamma):
+    i = torch.arange(len(query))
+    weights = elu_plus_one(query) @ elu_plus_one(key).mT * gamma ** (i[:, None] - i).abs().double()
+    return weights @ value / weights.sum(dim=-1, keepdim=True)
 
 
-RIGHT[check_linear] = [
-    (book_linear,),
+def undivided(query, key, value, gamma):
+    products = elu_plus_one(query) @ elu_plus_one(key).mT
+    return products * fading_pairs(gamma, len(query)) @ value
+
+
+def fading_softmax(query, key, value, gamma):
+    weights = attention_scores(query, key).exp() * fading_pairs(gamma, len(query))
+    return weights @ value / weights.sum(dim=-1, keepdim=True)
+
+
+def before_it(weights):
+    return weights.tril(-1)
+
+
+RIGHT[check_fading] = [
+    (book_fading,),
     (with_the_step,),
+    (lambda *a: book_fading(*a).tolist(),),
 ]
 
 
-WRONG[check_linear] = [
+WRONG[check_fading] = [
     (..., "Nothing to check so far: return one row per position"),
     (undivided, "Divide each row by its sum"),
-    (linear_attention, "what comes later"),
-    (read_first, "The first row is 0/0"),
-    (read_first_safely, "a position reads itself, too"),
-    (lambda q, k, v: attention(q, k, v, causal_mask(len(q))), "That is softmax attention"),
-    (plain_elu, "Features must be positive"),
-    (lambda *a: linear_attention(*a, causal=True, form="quadratic"), "it takes all pairs"),
-    (lambda *a: book_linear(*a) + 1, "Off by up to 1 from"),
-    (lambda *a: book_linear(*a)[:3], "should have shape (11, 3)"),
+    (never_fades, "Nothing fades"),
+    (from_pairs(below=torch.tril), "The sum below the line fades, too"),
+    (from_pairs(before_it), "The first row is 0/0"),
+    (lambda *a: from_pairs(before_it)(*a).nan_to_num(), "a position reads itself"),
+    (both_ways, "what comes later"),
+    (fading_softmax, "That is softmax attention"),
+    (from_pairs(features=F.elu), "Features must be positive"),
+    (from_pairs(), "it takes all pairs"),
+    (lambda *a: book_fading(*a) + 1, "Other numbers than the formula gives, at gamma = 0.7"),
+    (lambda *a: book_fading(*a)[:3], "should have shape (11, 3)"),
+]
+
+
+# The way back
+
+
+def book_gradients(query, key, value, upstream, tile=16):
+    scale = query.shape[1] ** -0.5
+    to_query = []
+    to_key, to_value = torch.zeros_like(key), torch.zeros_like(value)
+    for q, g in zip(query.split(tile), upstream.split(tile), strict=True):
+        p = (scale * q @ key.mT).softmax(dim=1)
+        mean = ((p @ value) * g).sum(dim=1, keepdim=True)
+        to_scores = p * (g @ value.mT - mean)
+        to_query.append(scale * to_scores @ key)
+        to_key += scale * to_scores.mT @ q
+        to_value += p.mT @ g
+    return torch.cat(to_query), to_key, to_value
+
+
+def row_by_row(query, key, value, upstream):
+    """The full Jacobian of each row's softmax, one query at a time."""
+    scale, grads = query.shape[1] ** -0.5, [torch.zeros_like(x) for x in (query, key, value)]
+    for i, (q, g) in enumerate(zip(query, upstream, strict=True)):
+        p = (scale * key @ q).softmax(dim=0)
+        to_p = value @ g
+        to_s = scale * (p * to_p - p * (p @ to_p))
+        grads[0][i] = to_s @ key
+        grads[1] += to_s.outer(q)
+        grads[2] += p.outer(g)
+    return grads
+
+
+def through(change):
+    """Gradients from the whole table, with a mistake in what goes through the softmax."""
+
+    def read(query, key, value, upstream):
+        scale = query.shape[1] ** -0.5
+        p = (scale * query @ key.mT).softmax(dim=1)
+        g = upstream @ value.mT
+        scores = change(p, g, (p * g).sum(dim=1, keepdim=True), scale)
+        return scores @ key, scores.mT @ query, p.mT @ upstream
+
+    return read
+
+
+def automatic(query, key, value, upstream):
+    rows = [x.clone().requires_grad_() for x in (query, key, value)]
+    return torch.autograd.grad((attention(*rows) * upstream).sum(), rows)
+
+
+def whole_table(p, g, mean, scale):
+    return scale * p * (g - mean)
+
+
+RIGHT[check_gradients] = [
+    (book_gradients,),
+    (row_by_row,),
+]
+
+
+WRONG[check_gradients] = [
+    (..., "Nothing to check so far: return the three gradients"),
+    (lambda *a: book_gradients(*a)[0], "Return three gradients"),
+    (through(whole_table), "Take the queries in tiles"),
+    (through(lambda p, g, mean, scale: p * (g - mean)), "The scores have a factor"),
+    (through(lambda p, g, mean, scale: scale * p * g), "Take the row's mean"),
+    (through(lambda p, g, mean, scale: scale * (g - mean)), "has a factor p"),
+    (through(lambda p, g, mean, scale: scale * g), "go back through the softmax"),
+    (lambda *a: (*book_gradients(*a)[:2], 2 * a[2]), "differs from that of PyTorch"),
+    (lambda q, k, v, g: (*book_gradients(q, k, v, g)[:2], (g @ v.mT).mT @ g), "with its weight"),
+    (lambda *a: (book_gradients(*a)[0][:3], *book_gradients(*a)[1:]), "should have shape (13, 5)"),
+    (automatic, "Your code stopped with RuntimeError"),
+]
+
+
+# Random features
+
+
+def book_features(x, W):
+    half_squares = (x**2).sum(dim=-1, keepdim=True) / 2
+    return torch.exp(x @ W.mT - half_squares) / len(W) ** 0.5
+
+
+def both_signs(x, W):
+    """With -W, too: as right, with less noise."""
+    return book_features(x, torch.cat([W, -W]))
+
+
+def waves(x, W):
+    """The features of Rahimi and Recht, times exp(|x|²/2): right on average, and not positive."""
+    angles = x @ W.mT
+    grown = ((x**2).sum(dim=-1, keepdim=True) / 2).exp()
+    return grown * torch.cat([angles.cos(), angles.sin()], dim=1) / len(W) ** 0.5
+
+
+def scaled_features(power, halves):
+    def features(x, W):
+        squares = halves * (x**2).sum(dim=-1, keepdim=True) / 2
+        return torch.exp(x @ W.mT - squares) / len(W) ** power
+
+    return features
+
+
+RIGHT[check_features] = [
+    (book_features,),
+    (both_signs,),
+]
+
+
+WRONG[check_features] = [
+    (..., "Nothing to check so far: return one row of features per row"),
+    (waves, "are not positive"),
+    (lambda x, W: elu_plus_one(x), "do not depend on W"),
+    (scaled_features(0.5, 0), "On average your product is"),
+    (scaled_features(0.5, 2), "You take away too much"),
+    (scaled_features(0, 1), "it should be their mean"),
+    (scaled_features(1, 1), "The mean is taken twice"),
+    (lambda x, W: elu_plus_one(x @ W.mT), "within a few percent"),
+    (lambda x, W: book_features(x, W).mT, "a row for each row of x"),
+    (lambda x, W: book_features(x, W)[0], "The features"),
 ]
 
 

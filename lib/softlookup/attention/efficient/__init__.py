@@ -5,9 +5,13 @@ Read in this order:
 - ``windows``: each query reads what is near, and a few places more
 - ``tiles``: the softmax tile by tile, as FlashAttention computes it
 - ``linear``: a feature map in place of the softmax, and a state of fixed size
+- ``delta``: a state that replaces what it holds of a key
+- ``latent``: one short vector a token, from which all heads' keys and values come
 - ``sinks``: a stream without end, with the first tokens kept
 """
 
+from softlookup.attention.efficient.delta import delta_attention, delta_step
+from softlookup.attention.efficient.latent import LatentAttention
 from softlookup.attention.efficient.linear import (
     elu_plus_one,
     linear_attention,
@@ -29,9 +33,12 @@ from softlookup.attention.efficient.windows import (
 )
 
 __all__ = [
+    "LatentAttention",
     "StreamStep",
     "block_sparse_mask",
     "cache_bytes",
+    "delta_attention",
+    "delta_step",
     "elu_plus_one",
     "linear_attention",
     "linear_step",

@@ -141,7 +141,7 @@ def softmax_plus_one(
             ``sink`` is neither a finite number nor of the same dtype with one entry for each row.
 
     Source: Miller 2023; with a learned $b$: OpenAI 2025, section 2.2; lecture 000, "Modern
-    Attention". Chapter: modern_attention#softmax-plus-one.
+    Attention". Chapter: modern_attention#optional-softmax-plus-one.
 
     Example:
         >>> softmax_plus_one(torch.tensor([[0.0, 0.0], [-5.0, -5.0]]))

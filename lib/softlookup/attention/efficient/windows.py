@@ -100,7 +100,7 @@ def strided_mask(n: Size, stride: Size) -> Bool[Tensor, "n n"]:
         ValueError: ``n`` or ``stride`` is no integer of at least 1.
 
     Source: Child et al. 2019, section 4.3; lecture 003, "Computational Efficiency".
-    Chapter: modern_attention#block-sparse-masks.
+    Chapter: modern_attention#optional-block-sparse-masks.
 
     Example:
         >>> strided_mask(5, 2).int()
@@ -136,7 +136,7 @@ def block_sparse_mask(
             none of at least 0, or there are fewer than ``n_global`` blocks.
 
     Source: Zaheer et al. 2020, section 2; lecture 003, "Computational Efficiency".
-    Chapter: modern_attention#block-sparse-masks.
+    Chapter: modern_attention#optional-block-sparse-masks.
 
     Example:
         >>> block_sparse_mask(4, 2, neighbours=0).int()
