@@ -88,11 +88,12 @@ NODES = (
     Node("training", "Train", "training", "Output", ("neural_language_models", "transformer")),
     Node("whole", "Encoder–decoder", "transformer", "All of it", ("seq2seq", "block")),
     Node("inside", "Look inside", "looking_inside", "All of it", ("transformer", "training")),
+    Node("beyond", "Beyond text", "beyond_text", "All of it", ("looking_inside",)),
 )
 
 _ALT = (
     "Data flow down: a text is tokenised, embedded with positions, passes attention, feed-forward "
-    "and norm, and leaves as probabilities; twenty-three steps, each linked to its chapter"
+    "and norm, and leaves as probabilities; twenty-four steps, each linked to its chapter"
 )
 _CAPTION = (
     "The map of the book. Data flow from top to bottom, through the four modules of lecture 004, "
