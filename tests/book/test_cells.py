@@ -16,7 +16,6 @@ NOT_YET = {
     "positions",
     "training",
     "modern_attention",
-    "looking_inside",
     "beyond_text",
     "slides_under_test",
     "bugs",

@@ -13,7 +13,6 @@ NOT_YET = {
     "chapters/positions.ipynb",
     "chapters/training.ipynb",
     "chapters/modern_attention.ipynb",
-    "chapters/looking_inside.ipynb",
     "chapters/beyond_text.ipynb",
     "chapters/bugs.ipynb",
     "chapters/slides_under_test.ipynb",

@@ -60,10 +60,10 @@ def stream_writes(model: GPT, ids: OfTokens) -> dict[str, Tensor]:
 
 @checked
 def logit_attribution(model: GPT, ids: OfTokens) -> dict[str, Tensor]:
-    r"""Every score, as a sum over the parts that wrote: $s = \sum_c w_c N U / \sigma + \beta U$.
+    r"""Every score, as a sum over the parts that wrote: $s = \sum_c w_c N U / \sigma + b U$.
 
     The last norm centres and multiplies by gains, which is a matrix $N$; it divides by the spread
-    $\sigma$ of the whole row, and adds a shift $\beta$. With $\sigma$ taken as the model found it,
+    $\sigma$ of the whole row, and adds a shift $b$. With $\sigma$ taken as the model found it,
     the rest is linear, so the sum is exact. What it cannot tell: without one of the parts, $\sigma$
     and all later parts would have been others.
 

@@ -13,7 +13,7 @@ from softlookup.models import GPT
 
 @checked
 def norm_matrix(norm: LayerNorm | RMSNorm) -> Float[Tensor, "d d"]:
-    r"""The linear part of a norm: $N$ in $\mathrm{norm}(x) = xN/\sigma(x) + \beta$.
+    r"""The linear part of a norm: $N$ in $\mathrm{norm}(x) = xN/\sigma(x) + b$.
 
     Args:
         norm: LayerNorm, whose matrix centres and multiplies by the gains, or RMSNorm, whose matrix
