@@ -34,7 +34,6 @@ ANSWERED: set[str] = set()
 
 TOO_EASY = {
     "training",
-    "looking_inside",
     "beyond_text",
 }
 """Chapters with fewer than two exercises of level 3: to be written."""

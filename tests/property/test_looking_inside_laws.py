@@ -8,9 +8,13 @@ from torch.testing import assert_close
 from softlookup.analysis import (
     attention_maps,
     attention_rollout,
+    best_cosines,
     capture,
+    composition_score,
+    copying_score,
     induction_pattern,
     induction_scores,
+    logit_attribution,
     logit_lens,
     patch,
     patching_effects,
@@ -141,3 +145,46 @@ def test_scores_are_shares(seed):
     ids = repeating_texts(3, 11, 5, periods=(2, 4), generator=generator)
     found = induction_scores(weights(seed, 3, 2, 11, 11, causal=True), ids)
     assert ((found >= 0) & (found <= 1)).all()
+
+
+@settings(max_examples=20)
+@given(seeds, st.sampled_from(["learned", "rotary", "none"]), st.sampled_from(["layer", "rms"]))
+def test_the_parts_of_a_score_sum_to_it(seed, positions, norm):
+    model = gpt(seed, positions=positions, norm=norm)
+    ids = torch.randint(7, (2, 5), generator=torch.Generator().manual_seed(seed))
+    assert_close(sum(logit_attribution(model, ids).values()), model(ids))
+
+
+def matrices(seed, *shapes):
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, dtype=f64, generator=generator) for shape in shapes]
+
+
+@given(seeds, st.floats(0.01, 100))
+def test_composition_is_a_share_and_knows_no_scale(seed, factor):
+    write, read = matrices(seed, (3, 5), (5, 2))
+    found = composition_score(write, read)
+    assert 0 <= found <= 1
+    assert_close(composition_score(factor * write, -read), found)
+    turn = torch.linalg.qr(matrices(seed, (5, 5))[0]).Q
+    assert_close(composition_score(write @ turn, turn.mT @ read), found)
+
+
+@given(seeds, st.floats(0.01, 100))
+def test_copying_knows_no_scale_and_no_basis(seed, factor):
+    circuit, basis = matrices(seed, (5, 5), (5, 5))
+    found = copying_score(circuit)
+    assert -1 <= found <= 1
+    assert_close(copying_score(factor * circuit), found)
+    assert_close(copying_score(-circuit), -found)
+    turn = torch.linalg.qr(basis).Q
+    assert_close(copying_score(turn.mT @ circuit @ turn), found)
+    assert_close(copying_score(circuit @ circuit.mT), torch.tensor(1.0, dtype=f64))
+
+
+@given(seeds)
+def test_best_cosines_know_no_order_and_more_directions_never_hurt(seed):
+    planted, found, more = matrices(seed, (3, 4), (5, 4), (2, 4))
+    best = best_cosines(planted, found)
+    assert_close(best_cosines(planted, found.flip(0)), best)
+    assert (best_cosines(planted, torch.cat([found, more])) >= best).all()

@@ -29,7 +29,8 @@ def residual_stream(model: GPT, ids: OfTokens) -> Float[Tensor, "streams batch n
         ValueError: An id is no token, or a text is longer than the context.
         TypeError: The model is no ``GPT``.
 
-    Source: Elhage et al. 2021, "The residual stream". Chapter: looking_inside#the-logit-lens.
+    Source: Elhage et al. 2021, "The residual stream".
+    Chapter: looking_inside#optional-the-logit-lens.
 
     Example:
         >>> from softlookup.models import GPTConfig
@@ -63,7 +64,7 @@ def logit_lens(model: GPT, ids: OfTokens) -> Float[Tensor, "streams batch n voca
         TypeError: The model is no ``GPT``.
 
     Source: nostalgebraist 2020, "interpreting GPT: the logit lens".
-    Chapter: looking_inside#the-logit-lens.
+    Chapter: looking_inside#optional-the-logit-lens.
 
     Example:
         >>> from softlookup.models import GPTConfig

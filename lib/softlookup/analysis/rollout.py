@@ -63,7 +63,7 @@ def attention_rollout(
         ValueError: The shape does not fit, or ``residual`` is not in [0, 1].
 
     Source: Abnar and Zuidema 2020, "Attention rollout"; lecture 002, "Understanding the Model".
-    Chapter: looking_inside#rollout.
+    Chapter: looking_inside#optional-rollout.
 
     Example:
         >>> weights = torch.tensor([[[1.0, 0.0], [1.0, 0.0]]]).expand(2, 1, 2, 2)

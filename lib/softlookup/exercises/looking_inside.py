@@ -1,4 +1,4 @@
-"""Checks of chapter 23: two maps, patching, a head by its score."""
+"""Checks of chapter 23: two maps, patching, a head by its score, paths, planted directions."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from softlookup.exercises.compare import close, compare, draws, integers, numbers
+from softlookup.analysis import best_cosines, sparse_features
+from softlookup.exercises.compare import close, compare, draws, integers, matrix, numbers
 from softlookup.exercises.verdict import Answer, Wrong, exercise
+from softlookup.masks import causal_mask
+from softlookup.ops import unit_vectors
 
 _SEED = 19
 _PREVIOUS = (1, 0)
@@ -158,6 +161,106 @@ def check_previous_head(score: Answer, head: Answer) -> str:
         mine, best = expected[layer, number].item(), expected[_PREVIOUS].item()
         raise Wrong(f"Head {(layer, number)} scores {mine:.2f}; another one scores {best:.2f}.")
     return f"Head {_PREVIOUS} reads the token before with {expected[_PREVIOUS].item():.2f}."
+
+
+@exercise("return the scores of the four paths.")
+def check_paths(answer: Answer) -> str:
+    """Check a function that splits scores into the paths through two layers of one head.
+
+    Args:
+        answer: The learner's function of (X, layers, U): rows (n, d), two tuples
+            (W_Q, W_K, W_V, W_O), and (d, vocab). It returns (4, n, vocab): past both heads, through
+            head 0 alone, through head 1 alone, through both.
+
+    Chapter: looking_inside#exercises
+    """
+    largest = 0.0
+    for n, d, d_k, vocab in ((5, 6, 3, 7), (7, 4, 2, 3)):
+        shapes = [(d, d_k), (d, d_k), (d, d_k), (d_k, d)]
+        x, *weights, U = draws((n, d), *shapes, *shapes, (d, vocab), seed=n)
+        layers = [tuple(weights[:4]), tuple(weights[4:])]
+        first = _map(x, layers[0])
+        M = [W_V @ W_O for _, _, W_V, W_O in layers]
+        write = first @ x @ M[0]
+        second, early = _map(x + write, layers[1]), _map(x, layers[1])
+
+        def split(A: Tensor, x: Tensor = x, M: list = M, write: Tensor = write) -> Tensor:
+            return torch.stack([x, write, A @ x @ M[1], A @ write @ M[1]])
+
+        expected = split(second) @ U
+        swapped = torch.stack([x, write, second @ x @ M[1], first @ second @ x @ M[0] @ M[1]]) @ U
+        whole = torch.stack([x, write, second @ (x + write) @ M[1], second @ write @ M[1]]) @ U
+        order = torch.stack([x, write, second @ x @ M[1], second @ first @ x @ M[1] @ M[0]]) @ U
+        mistakes = [
+            (split(early) @ U, "Head 1 asks with the rows behind layer 0: its weights are those of "
+             "X_1, not of X."),
+            (whole, "Your third path reads X_1, so it holds the fourth path, too. Let it read X."),
+            (swapped, "The maps of the fourth path have changed places: head 1 reads what head 0 "
+             "has collected, A_1 A_0."),
+            (order, "The matrices of the fourth path have changed places: head 0 writes first."),
+            (expected[[0, 2, 1, 3]], "The second and the third path have changed places."),
+            (expected.cumsum(0), "Those are sums of paths; give each path for itself."),
+            (split(second) @ torch.zeros_like(U), "All scores are 0."),
+        ]  # fmt: skip
+        shapes = {
+            (n, vocab): "That is the sum of all paths; give each of the four for itself.",
+            (4, n, d): "Those are rows; multiply each path by U.",
+        }
+
+        def otherwise(found: Tensor, right: Tensor) -> str:
+            if close(found.sum(0), right.sum(0)):
+                told = "Your paths sum to the scores, but they are cut in another way"
+            else:
+                told = "Your paths do not sum to the scores of the model"
+            k = int((found - right).abs().flatten(1).amax(1).argmax())
+            return f"{told}; path {k} is the farthest off."
+
+        compare(answer(x, layers, U), expected, "The paths", mistakes, otherwise, shapes=shapes)
+        largest = max(largest, (expected[3].norm() / expected.sum(0).norm()).item())
+    return f"Four paths, and their sum. The virtual head has up to {largest:.0%} of the length."
+
+
+@exercise("return n directions.")
+def check_directions(answer: Answer) -> str:
+    """Check a function that finds planted directions in rows that are sums of few of them.
+
+    Args:
+        answer: The learner's function of (rows, n): (4000, d) and the number of directions. It
+            returns n rows of width d.
+
+    Chapter: looking_inside#exercises
+    """
+    worst = 1.0
+    for seed, (n, d) in enumerate(((20, 10), (16, 8), (24, 16))):
+        chance = torch.Generator().manual_seed(_SEED + seed)
+        planted = unit_vectors(torch.randn(n, d, generator=chance))
+        rows = sparse_features(4000, n, 0.05, generator=chance) @ planted
+        rows = rows + 0.01 * torch.randn(4000, d, generator=chance)
+        found = matrix(answer(rows.clone(), n), "The directions")
+        if found.shape != (n, d):
+            raise Wrong(f"Give {n} rows of width {d}; yours have the shape {tuple(found.shape)}.")
+        if not (found.norm(dim=1) > 0).all():
+            raise Wrong("A direction of length 0 points nowhere.")
+        cosines = best_cosines(planted.double(), found)
+        opposite = best_cosines(-planted.double(), found)
+        missed = int((cosines < 0.99).sum())
+        turned = int(((cosines < 0.99) & (opposite >= 0.99)).sum())
+        if turned:
+            raise Wrong(f"{turned} of your directions point the wrong way: a strength is never "
+                        "negative.")  # fmt: skip
+        if missed:
+            raise Wrong(f"Of {n} planted directions, {missed} are missed: the worst has a cosine "
+                        f"of {cosines.min():.2f} with the nearest of yours. Do you use that many "
+                        "rows have a single feature?")  # fmt: skip
+        worst = min(worst, cosines.min().item())
+    return f"All directions of three dictionaries are found; the worst cosine is {worst:.4f}."
+
+
+def _map(x: Tensor, layer: tuple[Tensor, ...]) -> Tensor:
+    """The causal weights of one head."""
+    W_Q, W_K, _, _ = layer
+    scores = (x @ W_Q) @ (x @ W_K).mT / W_K.shape[1] ** 0.5
+    return scores.masked_fill(~causal_mask(len(x)), -torch.inf).softmax(dim=-1)
 
 
 def _two_runs(n: int, d: int) -> tuple[Callable[[Tensor], Tensor], Tensor, Tensor]:

@@ -3,7 +3,9 @@
 import torch
 
 from softlookup.exercises.looking_inside import (
+    check_directions,
     check_patching,
+    check_paths,
     check_previous_head,
     check_two_maps,
 )
@@ -155,4 +157,126 @@ WRONG[check_previous_head] = [
     (score, (-1, 0), "heads 0 to 3"),
     (score, (0, 3), "scores 0.63; another one scores 0.90"),
     (score, (0, 0), "another one scores 0.90"),
+]
+
+
+# Paths
+
+
+def weights_of(x, layer):
+    W_Q, W_K = layer[:2]
+    scores = x @ W_Q @ (x @ W_K).mT / W_K.shape[1] ** 0.5
+    later = torch.ones(len(x), len(x), dtype=torch.bool).triu(1)
+    return scores.masked_fill(later, float("-inf")).softmax(-1)
+
+
+def book_paths(X, layers, U, second=None):
+    A_0, M_0, M_1 = weights_of(X, layers[0]), *(W_V @ W_O for _, _, W_V, W_O in layers)
+    A_1 = weights_of(X + A_0 @ X @ M_0 if second is None else second, layers[1])
+    parts = [X, A_0 @ X @ M_0, A_1 @ X @ M_1, A_1 @ A_0 @ X @ M_0 @ M_1]
+    return torch.stack(parts) @ U
+
+
+def by_differences(X, layers, U):
+    """Another right solution: with both maps held, heads are switched on one at a time."""
+    A_0 = weights_of(X, layers[0])
+    M_0, M_1 = (W_V @ W_O for _, _, W_V, W_O in layers)
+    A_1 = weights_of(X + A_0 @ X @ M_0, layers[1])
+
+    def scores(first, second):
+        x = X + first * (A_0 @ X @ M_0)
+        return (x + second * (A_1 @ x @ M_1)) @ U
+
+    none, one, two, both = scores(0, 0), scores(1, 0), scores(0, 1), scores(1, 1)
+    return [none.tolist(), (one - none).tolist(), (two - none).tolist(),
+            (both - one - two + none).tolist()]  # fmt: skip
+
+
+def with_both_in_the_third(X, layers, U):
+    found = book_paths(X, layers, U)
+    return torch.stack([found[0], found[1], found[2] + found[3], found[3]])
+
+
+def maps_swapped(X, layers, U):
+    found, M_0, M_1 = book_paths(X, layers, U), *(W_V @ W_O for _, _, W_V, W_O in layers)
+    A_0 = weights_of(X, layers[0])
+    A_1 = weights_of(X + A_0 @ X @ M_0, layers[1])
+    return torch.cat([found[:3], (A_0 @ A_1 @ X @ M_0 @ M_1 @ U)[None]])
+
+
+def matrices_swapped(X, layers, U):
+    found, M_0, M_1 = book_paths(X, layers, U), *(W_V @ W_O for _, _, W_V, W_O in layers)
+    A_0 = weights_of(X, layers[0])
+    A_1 = weights_of(X + A_0 @ X @ M_0, layers[1])
+    return torch.cat([found[:3], (A_1 @ A_0 @ X @ M_1 @ M_0 @ U)[None]])
+
+
+RIGHT[check_paths] = [
+    (book_paths, "Four paths, and their sum"),
+    (by_differences,),
+]
+WRONG[check_paths] = [
+    (..., "Nothing to check so far: return the scores"),
+    (lambda X, layers, U: ..., "Nothing to check so far: return the scores"),
+    (lambda X, layers, U: book_paths(X, layers, U, second=X), "not of X"),
+    (with_both_in_the_third, "Let it read X"),
+    (maps_swapped, "A_1 A_0"),
+    (matrices_swapped, "head 0 writes first"),
+    (lambda X, layers, U: book_paths(X, layers, U)[[0, 2, 1, 3]], "changed places"),
+    (lambda X, layers, U: book_paths(X, layers, U).cumsum(0), "sums of paths"),
+    (lambda X, layers, U: 0 * book_paths(X, layers, U), "All scores are 0"),
+    (lambda X, layers, U: book_paths(X, layers, U).sum(0), "the sum of all paths"),
+    (lambda X, layers, U: book_paths(X, layers, torch.eye(len(U), dtype=U.dtype)), "by U"),
+    (lambda X, layers, U: book_paths(X, layers, U).flip(0), "cut in another way"),
+    (lambda X, layers, U: 2 * book_paths(X, layers, U), "do not sum to the scores"),
+    (lambda X, layers: X, "Your code stopped with TypeError"),
+]
+
+
+# Planted directions
+
+
+def book_directions(rows, n):
+    clear = rows[rows.norm(dim=1) > 0.3]
+    units = clear / clear.norm(dim=1, keepdim=True)
+    near, chosen = units @ units.mT > 0.995, []
+    for _ in range(n):
+        crowd = near[near.sum(dim=1).argmax()]
+        chosen.append(units[crowd].mean(dim=0))
+        near[(units @ chosen[-1]) > 0.97] = False
+    return torch.stack(chosen)
+
+
+def by_crowds(rows, n):
+    """Another right solution: rows with most neighbours first, if far from those chosen."""
+    units = torch.nn.functional.normalize(rows[rows.norm(dim=1) > 0.4], dim=1).double()
+    neighbours = (units @ units.mT > 0.998).sum(dim=1)
+    chosen = []
+    for k in neighbours.argsort(descending=True).tolist():
+        if all(units[k] @ units[other] < 0.97 for other in chosen):
+            chosen.append(k)
+        if len(chosen) == n:
+            break
+    return 3 * units[chosen].numpy()
+
+
+def principal(rows, n):
+    axes = torch.linalg.svd(rows - rows.mean(0), full_matrices=False).Vh
+    return torch.cat([axes, -axes, axes])[:n]
+
+
+RIGHT[check_directions] = [
+    (book_directions, "All directions of three dictionaries"),
+    (by_crowds,),
+]
+WRONG[check_directions] = [
+    (..., "Nothing to check so far: return n directions"),
+    (lambda rows, n: ..., "Nothing to check so far: return n directions"),
+    (principal, "are missed"),
+    (lambda rows, n: rows[rows.norm(dim=1).argsort(descending=True)[:n]], "are missed"),
+    (lambda rows, n: -book_directions(rows, n), "the wrong way"),
+    (lambda rows, n: book_directions(rows, n)[:-1], "Give 20 rows of width 10"),
+    (lambda rows, n: torch.zeros(n, rows.shape[1]), "points nowhere"),
+    (lambda rows, n: book_directions(rows, n)[0], "should be a matrix"),
+    (lambda rows: rows, "Your code stopped with TypeError"),
 ]
