@@ -36,7 +36,7 @@ ANSWERED = {
 
 TOO_EASY = {
     "positions",
-    "training",
+    "objectives",
     "modern_attention",
     "looking_inside",
 }

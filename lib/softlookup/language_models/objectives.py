@@ -31,7 +31,7 @@ def next_token_pairs(
         ValueError: A text has fewer than two tokens.
 
     Source: Radford et al. 2018, section 3.1; lectures 000, "How to train a Transformer", and 001,
-    "Self-Attention Layer". Chapter: training#next-token-prediction.
+    "Self-Attention Layer". Chapter: objectives#next-token-prediction.
 
     Example:
         >>> next_token_pairs(torch.tensor([5, 7, 6]))
@@ -65,7 +65,7 @@ def next_token_loss(
             real tokens.
 
     Source: Radford et al. 2018, equation 1; lecture 000, "GPT-1".
-    Chapter: training#next-token-prediction.
+    Chapter: objectives#next-token-prediction.
 
     Example:
         >>> next_token_loss(torch.zeros(2, 3, 7), torch.tensor([[5, 2, 6], [1, 0, 0]]), [3, 1])
@@ -150,7 +150,7 @@ def next_token_log_probabilities(
             least 1, ``stride`` is larger than ``window``, or a token has no score.
 
     Source: Radford et al. 2018, equation 1; lecture 000, "GPT-1".
-    Chapter: training#a-window-of-k.
+    Chapter: objectives#a-window-of-k.
 
     Example:
         >>> even = lambda ids: torch.zeros(*ids.shape, 4)
@@ -184,7 +184,7 @@ class Masked(NamedTuple):
         targets: The text as it was.
         chosen: True at the tokens that must be predicted, the few that were kept included.
 
-    Chapter: training#masked-language-modelling
+    Chapter: objectives#masked-language-modelling
 
     Example:
         >>> ids = torch.tensor([5, 7, 6])
@@ -236,7 +236,7 @@ def mask_tokens(
             ``replaced`` sum to more than 1, or every token is special.
 
     Source: Devlin et al. 2019, section 3.1; lecture 000, "How to train a Transformer".
-    Chapter: training#masked-language-modelling.
+    Chapter: objectives#masked-language-modelling.
 
     Example:
         >>> ids, generator = torch.arange(1, 6), torch.Generator().manual_seed(1)
@@ -280,7 +280,7 @@ def masked_loss(
     Raises:
         ValueError: The shapes do not fit, or no token is chosen.
 
-    Source: Devlin et al. 2019, section 3.1. Chapter: training#masked-language-modelling.
+    Source: Devlin et al. 2019, section 3.1. Chapter: objectives#masked-language-modelling.
 
     Example:
         >>> chosen = torch.tensor([False, True, False])

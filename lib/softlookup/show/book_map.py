@@ -85,6 +85,7 @@ NODES = (
         step=True,
     ),
     Node("decoding", "Write a text", "decoding", "Output", ("seq2seq",)),
+    Node("objectives", "What to ask for", "objectives", "Output", ("transformer",)),
     Node("training", "Train", "training", "Output", ("neural_language_models", "transformer")),
     Node("whole", "Encoder–decoder", "transformer", "All of it", ("seq2seq", "block")),
     Node("inside", "Look inside", "looking_inside", "All of it", ("transformer", "training")),
@@ -92,7 +93,7 @@ NODES = (
 
 _ALT = (
     "Data flow down: a text is tokenised, embedded with positions, passes attention, feed-forward "
-    "and norm, and leaves as probabilities; twenty-three steps, each linked to its chapter"
+    "and norm, and leaves as probabilities; twenty-four steps, each linked to its chapter"
 )
 _CAPTION = (
     "The map of the book. Data flow from top to bottom, through the four modules of lecture 004, "

@@ -49,7 +49,7 @@ class GPTConfig(ModelConfig):
             ``zero_writes`` no bool, or ``eps`` not positive and finite.
 
     Source: Radford et al. 2018, section 4.1; Radford et al. 2019, section 2.3; lecture 000,
-    "GPT-1". Chapter: training#the-config.
+    "GPT-1". Chapter: objectives#the-config.
 
     Example:
         >>> config = GPTConfig(50, context=64, d_model=128, n_heads=4, n_layers=4)
@@ -177,7 +177,7 @@ def parameter_count(config: GPTConfig) -> int:
     Returns:
         Exactly as many as ``GPT(config)`` has.
 
-    Source: Radford et al. 2018, section 4.1; lecture 000, "GPT-1". Chapter: training#parameters.
+    Source: Radford et al. 2018, section 4.1; lecture 000, "GPT-1". Chapter: objectives#parameters.
 
     Example:
         >>> parameter_count(GPTConfig.gpt1()), parameter_count(GPTConfig.gpt2())

@@ -33,7 +33,7 @@ class GPT(nn.Module):
         config: The choices.
 
     Source: Radford et al. 2018, section 3.1; Radford et al. 2019, section 2.3; tied tables: Press
-    and Wolf 2017; lecture 000, "GPT-1". Chapter: training#the-gpt.
+    and Wolf 2017; lecture 000, "GPT-1". Chapter: objectives#the-gpt.
 
     Example:
         >>> from softlookup.models.gpt import parameter_count

@@ -37,7 +37,7 @@ class MaskPlayer(Interactive):
             to 1, two of them sum to more, ``seed`` is negative, or as ``Interactive``.
 
     Source: Devlin et al. 2019, section 3.1; lecture 000, "How to train a Transformer".
-    Chapter: training#two-games.
+    Chapter: objectives#two-games.
 
     Example:
         >>> MaskPlayer("to be or not", ["be", "not", "or", "to"]).name
