@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from softlookup.language_models import KneserNey
+from softlookup.language_models import KneserNey, known_words
 from softlookup.models import GPT, GPTConfig
 from softlookup.recorded import recorded
 from softlookup.recorded import shakespeare_gpt as run
@@ -32,7 +32,8 @@ def test_even_scores_cost_the_logarithm_of_the_letters_for_each_token():
 
 def test_counts_are_those_of_kneser_and_ney():
     parts = run.speeches_of(TEXT)
-    model = KneserNey([list(speech) for speech in parts[0]], 2)
+    learn = [list(speech) for speech in parts[0]]
+    model = KneserNey(learn, 2, known_words(learn))
     expected = -model.log_probability(list(parts[1][0])) / math.log(2) / (len(parts[1][0]) + 2)
     assert math.isclose(run.counted_bits(parts, 2), expected)
 
