@@ -210,7 +210,7 @@ def ideas() -> list[Idea]:
          gpt={"positions": "rotary"})  # fmt: skip
     then("modern", "RMSNorm, SwiGLU, no biases", "block#the-block-of-today", gpt=modern,
          rate=4e-3)  # fmt: skip
-    then("muon", "Muon for the matrices", "training#muon", matrix_rate=0.02)
+    then("muon", "Muon for the matrices", "training#optional-muon", matrix_rate=0.02)
     then("shared", "one head of keys and values", "modern_attention#the-size-of-the-cache",
          gpt={"n_kv_heads": 1})  # fmt: skip
     then("near", "attention to the last 16", "modern_attention#sliding-windows",

@@ -13,8 +13,6 @@ import registry
 from book_site.checks import check_words, fold, words_and_code
 
 NOT_YET = {
-    "training",
-    "beyond_text",
     "slides_under_test",
     "bugs",
     "larger_machines",

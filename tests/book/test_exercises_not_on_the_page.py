@@ -33,8 +33,6 @@ ANSWERED: set[str] = set()
 """Exercises that their pages answer: to be written anew."""
 
 TOO_EASY = {
-    "training",
-    "beyond_text",
 }
 """Chapters with fewer than two exercises of level 3: to be written."""
 

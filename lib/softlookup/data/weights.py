@@ -22,7 +22,7 @@ class PretrainedModel(NamedTuple):
         model: The model, switched to evaluation.
         tokenizer: From texts to its ids and back.
 
-    Chapter: training#real-weights.
+    Chapter: training#optional-real-weights.
 
     Example:
         >>> pieces = BERTTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
@@ -47,7 +47,7 @@ def load_pretrained(name: str, *, download: bool = False) -> PretrainedModel | N
     Raises:
         ValueError: ``name`` is none of those.
 
-    Source: Radford et al. 2019; Devlin et al. 2019. Chapter: training#real-weights.
+    Source: Radford et al. 2019; Devlin et al. 2019. Chapter: training#optional-real-weights.
 
     Example:
         >>> model, tokenizer = load_pretrained("gpt2", download=True)  # doctest: +SKIP

@@ -1,12 +1,13 @@
-"""Checks of chapter 21: writing with a cache."""
+"""Checks of chapter 21: a rate, what is left of a step, rounding by chance, and a cache."""
 
+import math
 from collections.abc import Callable
 from functools import cache
 
 import torch
 from torch import Tensor
 
-from softlookup.exercises.compare import numbers
+from softlookup.exercises.compare import advised, compare, numbers, scalar
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.models import GPT, GPTConfig
 
@@ -48,6 +49,176 @@ def check_writing(my_writing: Answer) -> str:
             raise Wrong(f"After {prompt} you wrote {answer}, and the model says {expected}. The "
                         "next token has the largest score in the last row.")  # fmt: skip
     return "The same tokens as with recomputing everything, and each was read once."
+
+
+@exercise("return the rate.")
+def check_rate(my_rate: Answer) -> str:
+    """Check a function of (step, n_steps, n_warmup, peak): a rate that goes up, and down to 0.
+
+    Args:
+        my_rate: The learner's function.
+
+    Chapter: training#exercises
+    """
+    for n_steps, n_warmup, peak in ((10, 4, 0.5), (7, 1, 2.0), (30, 29, 0.1), (5, 5, 1.0)):
+        for step in range(1, n_steps + 1):
+            sizes = {"step": step, "n_steps": n_steps, "n_warmup": n_warmup, "peak": peak}
+            up, down = step / n_warmup, (n_steps - step) / max(n_steps - n_warmup, 1)
+            expected = peak * (up if step <= n_warmup else down)
+            found = scalar(my_rate(*sizes.values()), "The rate")
+            if math.isclose(found, expected, rel_tol=1e-5, abs_tol=1e-6):
+                continue
+            mistakes = [
+                (expected / peak, "This is a share of the peak: multiply it by peak."),
+                (peak * (step - 1) / n_warmup if step <= n_warmup else math.nan,
+                 "Steps count from 1: the first step must not have the rate 0."),
+                (peak * (n_steps - step + 1) / (n_steps - n_warmup + 1) if step > n_warmup
+                 else math.nan, "At the last step the rate is 0."),
+                (peak * (1 - step / n_steps) if step > n_warmup else math.nan,
+                 "The way down begins at the peak: count the steps after it."),
+                (peak if step > n_warmup else math.nan, "After the peak the rate falls."),
+            ]  # fmt: skip
+            case = ", ".join(f"{name}={value:g}" for name, value in sizes.items())
+            aside = f"For {case} yours is {found:.6g}, and it is {expected:.6g}."
+            raise Wrong(advised(found, mistakes, aside, rel_tol=1e-5, abs_tol=1e-6))
+    return "Up, and down to 0. The library's is warmup_stable_decay, with nothing level."
+
+
+@exercise("return the list of c_0, c_1, ..., c_n.")
+def check_memory(my_memory: Answer) -> str:
+    """Check a function of (rates, weight_decay): what AdamW leaves of each update at the end.
+
+    Args:
+        my_memory: The learner's function; it returns the factor of the weight at the start, and
+            then that of each update.
+
+    Chapter: training#exercises
+    """
+    for rates, decay in (([0.5, 0.25, 0.125], 0.4), ([0.1] * 6, 0.0), ([0.2, 0.1, 0.3, 0.4], 1.0)):
+        expected = _memory(rates, decay)
+        backwards = [expected[0], *expected[:0:-1]]
+        own = [expected[0], *(c * (1 - rate * decay)
+               for c, rate in zip(expected[1:], rates, strict=True))]  # fmt: skip
+        bare = [expected[0], *(c / rate for c, rate in zip(expected[1:], rates, strict=True))]
+        late = _memory([1.0] * len(rates), decay)
+        mistakes = [
+            (own, "The update of a step is not shrunk by the decay of the same step, only by "
+                  "those that come later."),
+            (bare, "An update enters with the rate of its step: c_t holds the factor eta_t, too."),
+            (backwards, "The updates are in the wrong order: c_1 belongs to the first one."),
+            (late, "The rate of each step counts, not 1."),
+            ([1.0, *rates], "Each later step shrinks the weight, and with it what earlier steps "
+                            "have done."),
+            ([expected[0], *(-c for c in expected[1:])],
+             "The minus stands in the formula already: all factors here are positive."),
+            (expected[1:], "The first number is the factor of w_0."),
+            ([*expected[1:], expected[0]], "The factor of w_0 comes first."),
+            ([1.0, *expected[1:]], "The weight at the start decays, too, at every step."),
+        ]  # fmt: skip
+        mistakes = [
+            (torch.tensor(wrong, dtype=torch.float64), advice)
+            for wrong, advice in mistakes
+            if wrong != expected
+        ]
+        shown = ", ".join(f"{rate:g}" for rate in rates)
+        compare(
+            my_memory(rates, decay),
+            torch.tensor(expected, dtype=torch.float64),
+            "The list",
+            mistakes,
+            f"For the rates {shown} and the decay {decay} that is not what is left. Try two "
+            "steps with a pencil.",
+        )
+    return (
+        "A constant rate remembers its last 1/(rate times decay) steps, each a little less; as "
+        "the rate comes down to 0, the last steps add little, and the middle of the run stays."
+    )
+
+
+@exercise("return the rounded numbers.")
+def check_rounding(my_round: Answer) -> str:
+    """Check a function of (x, generator) that rounds to bfloat16 by chance, right in the mean.
+
+    Args:
+        my_round: The learner's function.
+
+    Chapter: training#exercises
+    """
+    exact = torch.tensor([[1.0, -2.5, 0.0], [256.0, -0.0078125, 2.0**100]])
+    found = _rounded(my_round, exact, seed=1)
+    if not torch.equal(found, exact):
+        raise Wrong("A number that exists in bfloat16, such as 1 or -2.5, must stay as it is.")
+    first, again = (_rounded(my_round, torch.full((500,), 1.001), seed=2) for _ in range(2))
+    other = _rounded(my_round, torch.full((500,), 1.001), seed=3)
+    if not torch.equal(first, again):
+        raise Wrong("The same generator must give the same result: draw all chance from it.")
+    if torch.equal(first, other) and first.unique().numel() > 1:
+        raise Wrong("Another generator must give another result: draw all chance from it.")
+    for value in (1.001, 1.007, -1.001, -3.01, 0.3, 100.3, -0.999, 1.9999, 1e-3):
+        x = torch.full((20_000,), value)
+        found = _rounded(my_round, x, seed=4)
+        low, high = _neighbours(value)
+        _check_neighbours(found, value, low, high)
+        share = (value - low) / (high - low)
+        _check_share((found == high).double().mean().item(), value, low, high, share)
+    several = _rounded(my_round, torch.full((100, 20), 1.0039), seed=5)
+    if (several == several[:1]).all() or (several == several[:, :1]).all():
+        raise Wrong("Each number needs a chance of its own: draw as many as x has.")
+    return (
+        "In the mean nothing is lost: a thousand steps of 0.001 bring the weight to about 2, "
+        "although most of them leave it where it is."
+    )
+
+
+def _memory(rates: list[float], decay: float) -> list[float]:
+    kept, shares = 1.0, []
+    for rate in reversed(rates):
+        shares.append(rate * kept)
+        kept *= 1 - rate * decay
+    return [kept, *reversed(shares)]
+
+
+def _rounded(my_round: Answer, x: Tensor, seed: int) -> Tensor:
+    """The learner's result, all of whose numbers exist in bfloat16."""
+    generator = torch.Generator().manual_seed(seed)
+    found = my_round(x, generator, kept="Leave x as it is, and return a new tensor.")
+    found = numbers(found, x, "The result").float()
+    if not torch.equal(found.bfloat16().float(), found):
+        raise Wrong("Some numbers of the result do not exist in bfloat16.")
+    return found
+
+
+def _neighbours(value: float) -> tuple[float, float]:
+    """The two numbers of bfloat16 around a number that is none of them."""
+    near = torch.tensor(value).bfloat16()
+    towards = torch.inf if near.item() < value else -torch.inf
+    other = torch.nextafter(near, torch.full_like(near, towards))
+    low, high = sorted((near.item(), other.item()))
+    return low, high
+
+
+def _check_neighbours(found: Tensor, value: float, low: float, high: float) -> None:
+    wrong = found[(found != low) & (found != high)]
+    if len(wrong):
+        raise Wrong(
+            f"{value} lies between {low:.6g} and {high:.6g}, its neighbours in bfloat16; yours "
+            f"became {wrong[0].item():.6g}, too. Which side is the other neighbour on, and for "
+            "negative numbers?"
+        )
+
+
+def _check_share(up: float, value: float, low: float, high: float, share: float) -> None:
+    """Of 20,000 draws, the share that went up; five standard deviations are luck."""
+    if abs(up - share) < 5 * math.sqrt(share * (1 - share) / 20_000) + 1e-4:
+        return
+    case = f"{value} went up to {high:.6g} in {up:.1%} of the draws; it should in {share:.1%}"
+    if up in (0, 1):
+        raise Wrong(f"{case}. Yours always rounds one way.")
+    if abs(up - (1 - share)) < 0.02:
+        raise Wrong(f"{case}. The chances are exchanged: the nearer neighbour is the likelier.")
+    if abs(up - 0.5) < 0.02:
+        raise Wrong(f"{case}. A coin is not enough: the chance depends on the distances.")
+    raise Wrong(f"{case}, so that the mean is the number itself.")
 
 
 class _Counted:

@@ -21,6 +21,7 @@ EXPERIMENTS = (
     "pronoun_captions",
     "sentence_search",
     "seq2seq_multi30k",
+    "shakespeare_gpt",
     "sms_filters",
     "tokens_multi30k",
     "transformer_multi30k",

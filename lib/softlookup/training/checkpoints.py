@@ -55,7 +55,7 @@ def save_checkpoint(
             has a parameter that is not the model's, or something to write is neither a tensor
             nor a plain number.
 
-    Chapter: training#checkpoints.
+    Chapter: training#optional-checkpoints.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -104,7 +104,7 @@ def load_checkpoint(
             version, or names, shapes, dtypes, optimisers or ties do not fit: the message lists
             what is missing and what is extra.
 
-    Chapter: training#checkpoints.
+    Chapter: training#optional-checkpoints.
 
     Example:
         >>> from tempfile import mkdtemp

@@ -62,7 +62,7 @@ def matrices_and_rest(
     Raises:
         ValueError: A table is no part of the model.
 
-    Source: Jordan 2024. Chapter: training#muon.
+    Source: Jordan 2024. Chapter: training#optional-muon.
 
     Example:
         >>> matrices, rest = matrices_and_rest(nn.Linear(5, 3))

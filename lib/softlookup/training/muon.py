@@ -42,7 +42,7 @@ def orthogonalize(
         ValueError: ``x`` is no matrix of floating-point numbers, or ``n_rounds`` no integer of at
             least 1.
 
-    Source: Jordan 2024; Bernstein and Newhouse 2024. Chapter: training#muon.
+    Source: Jordan 2024; Bernstein and Newhouse 2024. Chapter: training#optional-muon.
 
     Example:
         >>> orthogonalize(torch.tensor([[3.0, 0.0], [0.0, -0.2]]), n_rounds=9, coefficients=EXACT)
@@ -87,7 +87,7 @@ class Muon(torch.optim.Optimizer):
     Raises:
         ValueError: A parameter is no matrix, or a number is out of range.
 
-    Source: Jordan 2024. Chapter: training#muon.
+    Source: Jordan 2024. Chapter: training#optional-muon.
 
     Example:
         >>> layer = nn.Linear(2, 2, bias=False)

@@ -24,7 +24,7 @@ def tensors_of(optimizer: Optimizer, model: nn.Module) -> dict[str, Tensor]:
     Raises:
         ValueError: A parameter is not the model's.
 
-    Chapter: training#checkpoints.
+    Chapter: training#optional-checkpoints.
 
     Example:
         >>> import torch
@@ -54,7 +54,7 @@ def describe(optimizer: Optimizer, model: nn.Module) -> dict[str, Any]:
     Raises:
         ValueError: A parameter is not the model's, or an option is no plain number.
 
-    Chapter: training#checkpoints.
+    Chapter: training#optional-checkpoints.
 
     Example:
         >>> import torch
@@ -95,7 +95,7 @@ def restored_state(
         ValueError: The optimisers differ in kind, parameters, groups or options, or a tensor does
             not fit its parameter.
 
-    Chapter: training#checkpoints.
+    Chapter: training#optional-checkpoints.
 
     Example:
         >>> import torch

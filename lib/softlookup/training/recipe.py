@@ -24,7 +24,7 @@ def recipe_optimizers(model: nn.Module, *, precision: torch.dtype | None = None)
     Returns:
         The two optimisers, at their peak rates.
 
-    Source: Jordan 2024. Chapter: training#what-seven-years-bought.
+    Source: Jordan 2024. Chapter: training#optional-what-seven-years-bought.
 
     Example:
         >>> muon, adam = recipe_optimizers(nn.Sequential(nn.Embedding(7, 5), nn.Linear(5, 3)))
@@ -52,7 +52,7 @@ def recipe_rate(step: Size, *, n_steps: Size) -> float:
     Raises:
         ValueError: A number is no integer of at least 1, or ``step`` is above ``n_steps``.
 
-    Source: Hägele et al. 2024. Chapter: training#what-seven-years-bought.
+    Source: Hägele et al. 2024. Chapter: training#optional-what-seven-years-bought.
 
     Example:
         >>> [round(recipe_rate(step, n_steps=30), 3) for step in (1, 2, 9, 30)]

@@ -78,7 +78,7 @@ def load_bert(
             bias of its own.
 
     Source: Devlin et al. 2019, section 3; the names are those of the package ``transformers``.
-    Chapter: training#real-weights.
+    Chapter: training#optional-real-weights.
 
     Example:
         >>> shapes = {"embeddings.word_embeddings": (5, 2), "embeddings.LayerNorm": (2,)}

@@ -37,7 +37,7 @@ class Checkpoint(NamedTuple):
         tensors: The tensors by the names that their makers gave them.
         settings: What stands in ``config.json``; None where there is none.
 
-    Chapter: training#real-weights.
+    Chapter: training#optional-real-weights.
 
     Example:
         >>> read_checkpoint({"wte.weight": torch.zeros(11, 6)}).settings is None
@@ -56,7 +56,7 @@ class Part(NamedTuple):
         ours: The names of our parameters, which stand side by side in it.
         transposed: Whether it is the transpose of what a linear map of PyTorch holds.
 
-    Chapter: training#real-weights.
+    Chapter: training#optional-real-weights.
 
     Example:
         >>> Part("h.0.attn.c_proj.weight", ("blocks.0.self_attention.layer.W_O.weight",), True)[2]
@@ -84,7 +84,7 @@ def read_checkpoint(source: str | os.PathLike | Mapping[str, Tensor]) -> Checkpo
         ValueError: There is no such file, it is cut short or damaged, or what is given by name is
             no tensor.
 
-    Chapter: training#real-weights.
+    Chapter: training#optional-real-weights.
 
     Example:
         >>> tensors, settings = read_checkpoint({"wte.weight": torch.zeros(11, 6)})
@@ -119,7 +119,7 @@ def require_settings(settings: dict[str, Any], *wanted: str, **fixed: object) ->
     Raises:
         ValueError: A setting is missing, or has another value.
 
-    Chapter: training#real-weights.
+    Chapter: training#optional-real-weights.
 
     Example:
         >>> require_settings({"n_layer": 12}, "n_layer", "n_head")
@@ -147,7 +147,7 @@ def config_from(kind: type[Config], **fields: object) -> Config:
     Raises:
         ValueError: A field is not what the config's annotations ask for.
 
-    Chapter: training#real-weights.
+    Chapter: training#optional-real-weights.
 
     Example:
         >>> from softlookup.models import GPTConfig
@@ -178,7 +178,7 @@ def known_activation(name: str) -> str:
     Raises:
         ValueError: We do not have it.
 
-    Chapter: training#real-weights.
+    Chapter: training#optional-real-weights.
 
     Example:
         >>> known_activation("gelu_new")
@@ -209,7 +209,7 @@ def fill(
         ValueError: A tensor is missing, is of another shape, or belongs to nothing, or they differ
             in dtype. One message lists all of them, and the model stays as it was.
 
-    Chapter: training#real-weights.
+    Chapter: training#optional-real-weights.
 
     Example:
         >>> layer, parts = nn.Linear(2, 3, bias=False), [Part("w", ("weight",), True)]
@@ -257,7 +257,7 @@ def require_same(tensors: Mapping[str, Tensor], first: str, second: str) -> None
     Raises:
         ValueError: Both are there and differ.
 
-    Chapter: training#real-weights.
+    Chapter: training#optional-real-weights.
 
     Example:
         >>> require_same({"a": torch.zeros(2), "b": torch.ones(2)}, "a", "b")

@@ -72,7 +72,7 @@ def load_gpt2(
             not.
 
     Source: Radford et al. 2019, section 2.3; the names are those of the package ``transformers``.
-    Chapter: training#real-weights.
+    Chapter: training#optional-real-weights.
 
     Example:
         >>> shapes = {"wte": (5, 2), "wpe": (3, 2), "ln_f": (2,), "h.0.ln_1": (2,)}

@@ -55,7 +55,7 @@ def write_on(
     Raises:
         ValueError: The prompt is empty, or as in ``decoding.sample``.
 
-    Source: Radford et al. 2019, section 2. Chapter: training#real-weights.
+    Source: Radford et al. 2019, section 2. Chapter: training#optional-real-weights.
 
     Example:
         >>> from softlookup.models import GPTConfig
@@ -97,7 +97,7 @@ def fill_gap(
         ValueError: There is not one gap, ``n`` is no integer of at least 1, or the model has no
             head.
 
-    Source: Devlin et al. 2019, section 3.1. Chapter: training#real-weights.
+    Source: Devlin et al. 2019, section 3.1. Chapter: training#optional-real-weights.
 
     Example:
         >>> from softlookup.models import BERTConfig
