@@ -60,6 +60,7 @@ OTHERWISE = {
         "and all cosine",
         "sum of cosine",
         "beside its cosine",
+        "shows in its cosine",
         "may give. The cosine",
         r"half a \*cosine",
         "(of|for) a cosine",
