@@ -64,7 +64,7 @@ bugs: .venv/installed
 record: .venv/installed
 	@$(BIN)/python -m softlookup.recorded $(NAME)
 
-# Freezes the book's prose anew as the corpus of chapters 5, 7, 8, 20 and 21: read them again then.
+# Freezes the book's prose anew as the corpus of chapters 5, 7, 8, 20, 21 and 22: read them again then.
 corpus: .venv/installed
 	$(BIN)/python _ext/book_corpus.py
 

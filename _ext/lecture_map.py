@@ -100,17 +100,6 @@ def sections(path: Path) -> dict[str, list[tuple[str, str]]]:
     return dict(found)
 
 
-@cache
-def checks(path: Path) -> dict[str, list[str]]:
-    """The check cells of a chapter that settle each concept, by the names that links call them."""
-    found = defaultdict(list)
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        if "check" in cell["metadata"].get("tags", []):
-            for concept in cell["metadata"].get("concepts", []):
-                found[concept].append(f"check-{cell['id']}")
-    return dict(found)
-
-
 def _last_heading(markdown: str) -> tuple[str, str] | None:
     tokens = MarkdownIt().parse(markdown)
     titles = [

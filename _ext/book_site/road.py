@@ -33,7 +33,7 @@ ROAD = {
 }
 """The parts of the road, each with the names of the chapters that teach it."""
 
-WHOLE = ("transformer", "objectives", "training", "looking_inside")
+WHOLE = ("transformer", "objectives", "training", "looking_inside", "beyond_text")
 """The chapters that walk the whole road."""
 
 

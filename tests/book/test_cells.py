@@ -17,6 +17,7 @@ NOT_YET = {
     "objectives",
     "modern_attention",
     "looking_inside",
+    "beyond_text",
     "slides_under_test",
     "bugs",
     "larger_machines",

@@ -39,6 +39,7 @@ TOO_EASY = {
     "objectives",
     "modern_attention",
     "looking_inside",
+    "beyond_text",
 }
 """Chapters with fewer than two exercises of level 3: to be written."""
 

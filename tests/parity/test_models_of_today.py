@@ -1,4 +1,4 @@
-"""What chapter 21 quotes of published models is what transformers' configuration classes say."""
+"""What chapter 22 quotes of published models is what transformers' configuration classes say."""
 
 import ast
 import json

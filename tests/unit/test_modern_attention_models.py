@@ -1,4 +1,4 @@
-"""The planted language of chapter 21, its reader, and the small GPT."""
+"""The planted language of chapter 22, its reader, and the small GPT."""
 
 import math
 

@@ -185,6 +185,17 @@ def test_a_single_number_comes_with_or_without_an_axis():
         scalar([3], "The gap")
 
 
+def test_a_number_may_be_written_as_one_reads_it():
+    for answer in ("202,383,360", " 202_383_360 ", "202383360", 202_383_360):
+        assert scalar(answer, "One block") == 202_383_360
+    assert scalar("−0.5", "The sum") == scalar("-.5", "The sum") == -0.5
+    with pytest.raises(Wrong, match="One block is one number; with its commas Python reads 3"):
+        scalar((202, 383, 360), "One block")
+    for answer in ("", "-", "1e", "1.2.3", "two"):
+        with pytest.raises(Wrong, match="The sum should be numbers"):
+            scalar(answer, "The sum")
+
+
 def test_a_matrix_has_two_axes_and_any_size():
     for answer in ([[1, 2, 3]], torch.tensor([[1, 2, 3]])):
         expected = torch.tensor([[1.0, 2.0, 3.0]], dtype=torch.float64)

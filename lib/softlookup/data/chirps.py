@@ -33,7 +33,7 @@ def chirps(
     Raises:
         ValueError: ``n`` is no integer of at least 1, or ``noise`` is negative or NaN.
 
-    Chapter: looking_inside#sound
+    Chapter: beyond_text#sound
 
     Example:
         >>> sounds, kinds = chirps(5, torch.Generator().manual_seed(0))

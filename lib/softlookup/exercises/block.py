@@ -283,11 +283,12 @@ def check_wrong_place(stack: Answer, like: Answer) -> str:
     # A norm of one's own, with another epsilon or none, is as good: it differs by some 1e-5.
     compare(stack(x, layers), right, "The result", mistakes, aside, tolerance=1e-3)
     choices = "no norm", "pre-norm", "post-norm"
-    if like.value not in choices:
+    named = str(like.value).strip().lower()
+    if named not in choices:
         raise Wrong(f"The second answer is one of {', '.join(map(repr, choices))}.")
-    if like.value != "post-norm":
+    if named != "post-norm":
         said = "Run your stack on the 48 layers and measure rank_residual."
-        raise Wrong(f"It is not {like.value!r} that comes nearest. {said}")
+        raise Wrong(f"It is not {named!r} that comes nearest. {said}")
     return (
         "In the code one name differs, u + F(u) in the place of x + F(u), and the stream is cut "
         "back to size at each layer again."

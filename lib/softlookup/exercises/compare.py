@@ -1,6 +1,7 @@
 """How checks compare an answer with what is right, and with what known mistakes give."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 import torch
@@ -49,12 +50,16 @@ def scalar(answer: object, what: str) -> float:
     """The learner's number, given as such: a table that holds one is no number.
 
     Args:
-        answer: A number, or a tensor or array without axes.
+        answer: A number, a tensor or array without axes, or a number's digits as text.
         what: What the number is, "The cosine".
 
     Raises:
-        Wrong: It is no number, has an axis, or is NaN.
+        Wrong: It is no number, has an axis, is NaN, or was cut at its commas.
     """
+    if isinstance(answer, str) and re.fullmatch(r"\s*[-−]?[\d,_]*\.?\d+\s*", answer):
+        answer = float(re.sub(r"[\s,_]", "", answer).replace("−", "-"))
+    if isinstance(answer, tuple) and len(answer) > 1 and all(type(k) is int for k in answer):
+        raise Wrong(f"{what} is one number; with its commas Python reads {len(answer)}.")
     return numbers(answer, torch.zeros(()), what).item()
 
 

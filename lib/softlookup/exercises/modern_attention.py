@@ -1,4 +1,4 @@
-"""Checks of chapter 21: the band, its pairs, the state of linear attention, reach, the sink."""
+"""Checks of chapter 22: the band, its pairs, the state of linear attention, reach, the sink."""
 
 import torch
 from torch import Tensor

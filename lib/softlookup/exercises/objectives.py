@@ -1,4 +1,4 @@
-"""Checks of chapter 23: shares of gaps, a likelihood, a count, and two gradients."""
+"""Checks of chapter 20: shares of gaps, a likelihood, a count, and two gradients."""
 
 import math
 

@@ -92,7 +92,7 @@ def check_by_hand(my_transformer: Answer) -> str:
         my_transformer: The learner's function of nothing. It returns ``E`` (16, d), ``P`` (32, d),
             a list of two layers, each (W_Q, W_K, W_V, W_O), and ``U`` (d, 16).
 
-    Chapter: looking_inside#project-a-transformer-by-hand
+    Chapter: beyond_text#project-a-transformer-by-hand
     """
     complaint = "Return four things: E, P, a list of two layers, and U."
     E, P, layers, U = _weights(my_transformer.several(4, complaint))

@@ -1,4 +1,4 @@
-"""Checks of chapter 20: a rate, what is left of a step, rounding by chance, and a cache."""
+"""Checks of chapter 21: a rate, what is left of a step, rounding by chance, and a cache."""
 
 import math
 from collections.abc import Callable

@@ -37,7 +37,7 @@ class ViTConfig(ModelConfig):
             ``n_heads`` does not divide what it must, ``activation`` is unknown, ``dropout`` is not
             in [0, 1), or ``eps`` not positive and finite.
 
-    Source: Dosovitskiy et al. 2021, section 3.1. Chapter: looking_inside#images.
+    Source: Dosovitskiy et al. 2021, section 3.1. Chapter: beyond_text#images.
 
     Example:
         >>> config = ViTConfig(10, image_size=(8, 8), patch_size=2)
@@ -98,7 +98,7 @@ def parameter_count(config: ViTConfig) -> int:
     Returns:
         Exactly as many as ``ViT(config)`` has.
 
-    Source: Dosovitskiy et al. 2021, table 1, which says 86M. Chapter: looking_inside#images.
+    Source: Dosovitskiy et al. 2021, table 1, which says 86M. Chapter: beyond_text#images.
 
     Example:
         >>> parameter_count(ViTConfig.base())
@@ -130,7 +130,7 @@ class ViT(nn.Module):
         config: The choices.
 
     Source: Dosovitskiy et al. 2021, equations 1 to 4; lecture 004, "Attention is All You Need (2)".
-    Chapter: looking_inside#images.
+    Chapter: beyond_text#images.
 
     Example:
         >>> model = ViT(ViTConfig(10, image_size=(8, 8), patch_size=2))

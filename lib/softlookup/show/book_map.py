@@ -89,6 +89,7 @@ NODES = (
     Node("training", "Train", "training", "Output", ("neural_language_models", "transformer")),
     Node("whole", "Encoder–decoder", "transformer", "All of it", ("seq2seq", "block")),
     Node("inside", "Look inside", "looking_inside", "All of it", ("transformer", "training")),
+    Node("beyond", "Beyond text", "beyond_text", "All of it", ("looking_inside",)),
 )
 
 _ALT = (

@@ -1,4 +1,4 @@
-"""Pictures of chapter 22: arrows between tokens, maps side by side, images and their patches."""
+"""Pictures of chapter 23: arrows between tokens, maps side by side."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from softlookup.analysis import attention_maps, induction_scores
 from softlookup.checks import require
 from softlookup.show.draw import heatmap
-from softlookup.show.style import BLUE, LINE, ORANGE, WEIGHTS
+from softlookup.show.style import BLUE, ORANGE
 
 
 def token_arcs(ax: Axes, tokens: Sequence[str], arcs: Sequence[tuple[int, int]]) -> Axes:
@@ -27,7 +27,7 @@ def token_arcs(ax: Axes, tokens: Sequence[str], arcs: Sequence[tuple[int, int]])
     Raises:
         ValueError: There is no token, or an arrow has no token at an end, or goes nowhere.
 
-    Chapter: looking_inside#looking-inside-and-beyond-text.
+    Chapter: looking_inside#looking-inside.
     """
     n, rule = len(tokens), "an arrow must lead from one token to another"
     require(n > 0, "there must be at least one token", tokens=list(tokens))
@@ -123,55 +123,3 @@ def induction_panels(
     ]
     row = f"layer {layer}, head {head}"
     return map_grid(axes, maps[None, :, layer, head], rows=[row], columns=columns)
-
-
-def patch_panels(
-    axes: np.ndarray,
-    images: Float[Tensor, "images height width"],
-    values: Sequence[Float[Tensor, "images patches"]],
-    *,
-    size: int,
-    rows: Sequence[str],
-    columns: Sequence[str],
-) -> np.ndarray:
-    """Draw images cut into patches, and below each a number of each patch as a colour.
-
-    Args:
-        axes: Where to draw, (1 + len(values), images).
-        images: Grey images.
-        values: What to show of the patches, in the order of reading. Each panel goes from 0, dark,
-            to its largest; less than 0 is as dark.
-        size: The side of a patch in pixels.
-        rows: What stands before the images, and before each of ``values``.
-        columns: What stands above each image.
-
-    Raises:
-        ValueError: The sizes do not fit.
-
-    Chapter: looking_inside#images.
-    """
-    height, width = images.shape[1:]
-    down, across = height // size, width // size
-    fits = np.shape(axes) == (len(rows), len(columns)) == (1 + len(values), len(images))
-    fits = fits and all(part.shape == (len(images), down * across) for part in values)
-    rule = "there must be an axis for each image and each row of values, a value for each patch"
-    found = {"axes": np.shape(axes), "images": images, "rows": len(rows), "columns": len(columns)}
-    require(fits, rule, **found, values=[tuple(part.shape) for part in values])
-    for j, image in enumerate(images):
-        axes[0, j].pcolormesh(image.numpy(), cmap="gray", vmin=0, vmax=1)
-        for part, row in zip(values, axes[1:], strict=True):
-            shares = part[j].clamp(min=0).view(down, across)
-            row[j].pcolormesh(shares.numpy(), cmap=WEIGHTS, vmin=0, vmax=float(shares.max()))
-        axes[0, j].set_title(columns[j], fontsize=9, loc="center")
-    for name, row in zip(rows, axes, strict=True):
-        row[0].set_ylabel(name, fontsize=9)
-    for k, ax in enumerate(axes.flat):
-        side = size if k < len(images) else 1  # of a patch, in cells of this panel
-        ax.set(xticks=[], yticks=[], aspect="equal")
-        ax.invert_yaxis()
-        for step in range(1, across):
-            ax.axvline(step * side, color=LINE, lw=0.6)
-        for step in range(1, down):
-            ax.axhline(step * side, color=LINE, lw=0.6)
-        ax.spines[:].set_visible(False)
-    return axes
