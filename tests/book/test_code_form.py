@@ -12,7 +12,6 @@ SKIP = "fmt: " + "skip"
 NOT_YET = {
     "chapters/positions.ipynb",
     "chapters/training.ipynb",
-    "chapters/objectives.ipynb",
     "chapters/modern_attention.ipynb",
     "chapters/looking_inside.ipynb",
     "chapters/bugs.ipynb",
@@ -36,7 +35,6 @@ NOT_YET = {
     "lib/softlookup/exercises/looking_inside.py",
     "lib/softlookup/exercises/many_heads.py",
     "lib/softlookup/exercises/modern_attention.py",
-    "lib/softlookup/exercises/objectives.py",
     "lib/softlookup/exercises/positions.py",
     "lib/softlookup/exercises/soft_lookup.py",
     "lib/softlookup/exercises/tasks.py",

@@ -37,7 +37,6 @@ ANSWERED = {
 TOO_EASY = {
     "positions",
     "training",
-    "objectives",
     "modern_attention",
     "looking_inside",
 }
