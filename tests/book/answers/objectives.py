@@ -1,12 +1,15 @@
 """Answers to the exercises of chapter 20: right, and wrong with the words that they get."""
 
 import math
+from itertools import product
 
 import torch
 
 from softlookup.exercises.objectives import (
     check_count,
+    check_fill,
     check_gradients,
+    check_joint,
     check_likelihood,
     check_shares,
 )
@@ -184,4 +187,79 @@ WRONG[check_gradients] = [
     (lookup_alone, "through the scores is off"),
     (lambda E, ids: E, "Return two matrices"),
     (lambda E, ids: (E, E[0]), "shape"),
+]
+
+
+# Gaps, filled from the left
+
+
+def probability(log_p, whole, end):
+    return math.exp(sum(float(log_p(whole[:i])[whole[i]]) for i in range(1, end)))
+
+
+def filled(log_p, ids, gaps, vocab_size, reach=None):
+    table = [[0.0] * vocab_size for _ in gaps]
+    for row, gap in zip(table, gaps, strict=True):
+        end = len(ids) if reach is None else min(len(ids), gap + 1 + reach)
+        for choice in product(range(vocab_size), repeat=len(gaps)):
+            given = dict(zip(gaps, choice, strict=True))
+            whole = [given.get(i, w) for i, w in enumerate(ids)]
+            row[whole[gap]] += probability(log_p, whole, end)
+    return [[p / sum(row) for p in row] for row in table]
+
+
+def from_the_left(log_p, ids, gaps, vocab_size):
+    return filled(log_p, ids, gaps, vocab_size, reach=0)
+
+
+def one_further(log_p, ids, gaps, vocab_size):
+    return filled(log_p, ids, gaps, vocab_size, reach=1)
+
+
+def one_by_one_filled(log_p, ids, gaps, vocab_size):
+    return [filled(log_p, ids, [gap], vocab_size)[0] for gap in gaps]
+
+
+RIGHT[check_fill] = [(filled,)]
+WRONG[check_fill] = [
+    (..., "Nothing to check"),
+    (lambda log_p, ids, gaps, n: ..., "Nothing to check"),
+    (from_the_left, "only what stands before it"),
+    (one_further, "one token past the last gap"),
+    (one_by_one_filled, "one gap at a time"),
+    (lambda *given: torch.tensor(filled(*given)).log(), "These are logarithms"),
+    (lambda *given: 2 * torch.tensor(filled(*given)), "Each row should sum to 1"),
+    (lambda log_p, ids, gaps, n: torch.full((len(gaps), n), 1 / n), "is off by"),
+    (lambda log_p, ids, gaps, n: torch.ones(n), "shape"),
+]
+
+
+# Do the gaps agree?
+
+
+def joint_of(first, second, tolerance=1e-6):
+    ratio = second / first  # p(y given x) / p(x given y) = p(y) / p(x)
+    p_y = ratio[0] / ratio[0].sum()
+    joint = first * p_y
+    again = joint / joint.sum(dim=1, keepdim=True)
+    return joint if (again - second).abs().max() < tolerance else False
+
+
+def always(first, second):
+    return joint_of(first, second, tolerance=10)
+
+
+RIGHT[check_joint] = [(joint_of,)]
+WRONG[check_joint] = [
+    (..., "Nothing to check"),
+    (lambda first, second: ..., "Nothing to check"),
+    (lambda first, second: False, "but one does"),
+    (always, "do not agree were given"),
+    (lambda first, second: joint_of(first, second, 0.04), "changed by one per cent"),
+    (lambda first, second: second / len(second), "each x the same"),
+    (lambda first, second: first / first.shape[1], "each y the same"),
+    (lambda first, second: first * second / (first * second).sum(), "no joint distribution"),
+    (lambda first, second: always(first, second).mT, "exchanged"),
+    (lambda first, second: 2 * always(first, second), "sums to 1; yours sums to 2"),
+    (lambda first, second: torch.ones_like(first) / first.numel(), "is off by"),
 ]

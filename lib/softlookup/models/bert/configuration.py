@@ -30,7 +30,7 @@ class BERTConfig(ModelConfig):
             ``activation`` is unknown, ``dropout`` is not in [0, 1), or ``eps`` not positive and
             finite.
 
-    Source: Devlin et al. 2019, section 3. Chapter: objectives#a-bert.
+    Source: Devlin et al. 2019, section 3. Chapter: objectives#masked-language-modelling.
 
     Example:
         >>> config = BERTConfig(vocab_size=1000, context=64, d_model=128, n_heads=4, n_layers=2)
@@ -86,7 +86,8 @@ def parameter_count(config: BERTConfig) -> int:
         Exactly as many as ``BERT(config)`` has; the table that embeds tokens and scores them
         counts once.
 
-    Source: Devlin et al. 2019, section 3, which says 110M and 340M. Chapter: objectives#a-bert.
+    Source: Devlin et al. 2019, section 3, which says 110M and 340M.
+    Chapter: objectives#masked-language-modelling.
 
     Example:
         >>> parameter_count(BERTConfig.base()), parameter_count(BERTConfig.large())

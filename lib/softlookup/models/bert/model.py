@@ -35,7 +35,8 @@ class MaskedTokenHead(nn.Module):
         ValueError: A size is no integer of at least 1, ``activation`` is unknown, or ``eps`` not
             positive and finite.
 
-    Source: Devlin et al. 2019, section 3.1 and the authors' code. Chapter: objectives#a-bert.
+    Source: Devlin et al. 2019, section 3.1 and the authors' code.
+    Chapter: objectives#masked-language-modelling.
 
     Example:
         >>> head = MaskedTokenHead(1000, 64)
@@ -93,7 +94,7 @@ class BERT(nn.Module):
         config: The choices.
 
     Source: Devlin et al. 2019, section 3; lecture 000, "How to train a Transformer".
-    Chapter: objectives#a-bert.
+    Chapter: objectives#masked-language-modelling.
 
     Example:
         >>> model = BERT(BERTConfig(11, context=7, d_model=6, n_heads=3, n_layers=2))
