@@ -17,7 +17,6 @@ NOT_YET = {
     "training",
     "modern_attention",
     "looking_inside",
-    "beyond_text",
     "slides_under_test",
     "bugs",
     "larger_machines",

@@ -14,7 +14,6 @@ NOT_YET = {
     "chapters/training.ipynb",
     "chapters/modern_attention.ipynb",
     "chapters/looking_inside.ipynb",
-    "chapters/beyond_text.ipynb",
     "chapters/bugs.ipynb",
     "chapters/slides_under_test.ipynb",
     "lib/softlookup/capstone.py",

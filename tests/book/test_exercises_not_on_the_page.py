@@ -39,7 +39,6 @@ TOO_EASY = {
     "training",
     "modern_attention",
     "looking_inside",
-    "beyond_text",
 }
 """Chapters with fewer than two exercises of level 3: to be written."""
 
