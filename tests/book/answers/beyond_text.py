@@ -3,7 +3,14 @@
 import numpy as np
 import torch
 
-from softlookup.exercises.beyond_text import check_drift, check_patches, check_summary
+from softlookup.exercises.beyond_text import (
+    check_drift,
+    check_patches,
+    check_sound,
+    check_summary,
+    check_twins,
+    faded_frames,
+)
 from softlookup.tokenization import patchify
 
 RIGHT, WRONG = {}, {}
@@ -116,4 +123,79 @@ WRONG[check_patches] = [
     (lambda image: book_patches(image).flip(0), "Patch 0 should hold [0.0, 1.0, 8.0, 9.0]"),
     (lambda image: book_patches(image).mT, "should have shape (16, 4)"),
     (lambda image: torch.arange(64.0).view(4, 2, 4, 2).transpose(1, 2).reshape(16, 4), "Patch"),
+]
+
+
+# Two graphs that no block can tell apart
+
+PRISM = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (0, 3), (1, 4), (2, 5)]
+ACROSS = [(i, j) for i in (0, 1, 2) for j in (3, 4, 5)]
+RING = [(k, (k + 1) % 8) for k in range(8)]
+CUBE = [(i, i ^ bit) for i in range(8) for bit in (1, 2, 4) if i < i ^ bit]
+LADDER = [*RING, (0, 4), (1, 5), (2, 6), (3, 7)]
+CHAIN = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]
+
+RIGHT[check_twins] = [
+    (6, PRISM, ACROSS),
+    (8, CUBE, LADDER),
+    (torch.tensor(6), torch.tensor(ACROSS), PRISM),
+]
+WRONG[check_twins] = [
+    (..., ..., ..., "Nothing to check so far: give the number of nodes"),
+    (6, PRISM, ..., "Nothing to check so far: give its edges"),
+    (6, PRISM, [((a + 1) % 6, (b + 1) % 6) for a, b in PRISM], "These are one graph"),
+    (6, [(k, (k + 1) % 6) for k in range(6)], PRISM[:6], "The second graph falls apart"),
+    (6, PRISM, CHAIN, "The degrees tell them apart"),
+    (6, [*CHAIN[:4], (1, 5)], [*CHAIN[:4], (2, 5)], "after three blocks the rows differ"),
+    (9, RING, RING, "a whole number from 1 to 8"),
+    (6, PRISM, [(0, 6)], "leaves the nodes 0 to 5"),
+    (6, PRISM, [(0, 0)], "leads from a node to itself"),
+    (6, PRISM, 7, "Give edges as pairs"),
+]
+
+
+# The sound behind the frames
+
+
+def summed(frames, length=64):
+    total = torch.zeros(length, dtype=frames.dtype)
+    for k, frame in enumerate(frames):
+        total[4 * k : 4 * k + 16] += frame
+    return total
+
+
+def book_sound(frames, window):
+    return summed(frames) / summed(window.expand(13, 16))
+
+
+def first_that_holds_it(frames, window):
+    """Another right solution: each sample from the last frame that holds it."""
+    plain = frames / window
+    return [plain[min(i // 4, 12)][i - 4 * min(i // 4, 12)].item() for i in range(64)]
+
+
+def by_least_squares(frames, window):
+    """Another right solution: cutting is linear, so solve for the sound."""
+    cuts = [faded_frames(one, window).flatten() for one in torch.eye(64, dtype=frames.dtype)]
+    found = torch.linalg.lstsq(torch.stack(cuts).mT, frames.flatten()[:, None])
+    return found.solution[:, 0].numpy()
+
+
+RIGHT[check_sound] = [
+    (book_sound,),
+    (first_that_holds_it,),
+    (by_least_squares,),
+]
+WRONG[check_sound] = [
+    (..., "Nothing to check so far: return the samples"),
+    (lambda f, w: ..., "Nothing to check so far: return the samples"),
+    (lambda f, w: summed(f), "Those are the sums"),
+    (lambda f, w: summed(f) / summed(torch.ones_like(f)), "They hold it faded"),
+    (lambda f, w: summed(f) / summed(w.expand(13, 16))[32], "at the ends it is not"),
+    (lambda f, w: summed(f) / 4, "At the ends fewer than four"),
+    (lambda f, w: f / w, "Those are still frames"),
+    (lambda f, w: (f / w).flatten(), "Frames overlap"),
+    (lambda f, w: -book_sound(f, w), "Sample"),
+    (lambda f, w: book_sound(f, w)[:60], "should have shape (64,)"),
+    (lambda f: f, "Your code stopped with TypeError"),
 ]
