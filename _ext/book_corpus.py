@@ -103,4 +103,6 @@ if __name__ == "__main__":
     FILE.write_bytes(text)
     module = MODULE.read_text(encoding="utf-8")
     MODULE.write_text(CHECKSUM.sub(hashlib.sha256(text).hexdigest(), module), encoding="utf-8")
-    print(f"{FILE.relative_to(ROOT)}: {len(text):,} bytes. Read chapters 5, 7, 8 and 20 to 22 again.")
+    print(
+        f"{FILE.relative_to(ROOT)}: {len(text):,} bytes. Read chapters 5, 7, 8 and 20 to 22 again."
+    )
