@@ -29,7 +29,7 @@ def arithmetic_expressions(n: int, generator: torch.Generator) -> list[str]:
     Raises:
         ValueError: ``n`` is no integer of at least 1.
 
-    Chapter: beyond_text#code
+    Chapter: beyond_text#optional-code
 
     Example:
         >>> arithmetic_expressions(3, torch.Generator().manual_seed(0))
@@ -56,7 +56,7 @@ def is_expression(text: str) -> bool:
     Raises:
         ValueError: ``text`` is no string.
 
-    Chapter: beyond_text#code
+    Chapter: beyond_text#optional-code
 
     Example:
         >>> [is_expression(text) for text in ("(7-4)+8", "((3))", "7-4)+8", "12+3", "()")]
@@ -80,7 +80,7 @@ def bracket_depths(text: str) -> list[int]:
     Raises:
         ValueError: ``text`` is no string.
 
-    Chapter: beyond_text#code
+    Chapter: beyond_text#optional-code
 
     Example:
         >>> bracket_depths("(7-4)+8")

@@ -27,7 +27,7 @@ def random_batches(
         ValueError: There is no tensor or no row, the tensors differ in their number of rows,
             ``size`` is no integer of at least 1, or ``seed`` none of at least 0.
 
-    Chapter: beyond_text#code.
+    Chapter: beyond_text#optional-code.
 
     Example:
         >>> numbers = torch.arange(10)
