@@ -86,7 +86,7 @@ NODES = (
     ),
     Node("decoding", "Write a text", "decoding", "Output", ("seq2seq",)),
     Node("objectives", "What to ask for", "objectives", "Output", ("transformer",)),
-    Node("training", "Train", "training", "Output", ("neural_language_models", "transformer")),
+    Node("training", "Train", "training", "Output", ("neural_language_models", "objectives")),
     Node("whole", "Encoder–decoder", "transformer", "All of it", ("seq2seq", "block")),
     Node("inside", "Look inside", "looking_inside", "All of it", ("transformer", "training")),
     Node("beyond", "Beyond text", "beyond_text", "All of it", ("looking_inside",)),
