@@ -413,7 +413,7 @@ def test_tokens_are_drawn_as_often_as_the_library_says(engine, options, filters)
 
 TRAINING = "The value of the expression is not the name of an object: it's what it refers to.\n" * 3
 ASSIGNED = [sign for sign in map(chr, range(0x3100)) if unicodedata.category(sign) != "Cn"]
-"""Signs that Python's Unicode knows: of younger ones, programs of different age say other things."""
+"""Signs that Python's Unicode knows: of younger ones, programs of other years say other things."""
 SPECIAL = ["<|end|>", "<|end|>!", "a.b"]
 
 
