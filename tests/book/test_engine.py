@@ -9,6 +9,7 @@ import gzip
 import json
 import math
 import random
+import unicodedata
 from functools import cache
 
 import pytest
@@ -22,7 +23,7 @@ from softlookup.layers.feed_forward import ACTIVATIONS
 from softlookup.models import GPT, GPTConfig
 from softlookup.show.engine import engine_source
 from softlookup.tokenization import BytePairTokenizer
-from softlookup.tokenization.splitting import GPT2_PATTERN, GPT4_PATTERN
+from softlookup.tokenization.splitting import GPT2_PATTERN, GPT4_PATTERN, split_chunks
 from softlookup.training import Muon, clip_gradients, recipe_optimizers, recipe_rate
 from softlookup.training.groups import matrices_and_rest
 from softlookup.training.muon import orthogonalize
@@ -411,6 +412,8 @@ def test_tokens_are_drawn_as_often_as_the_library_says(engine, options, filters)
 # The tokenizer
 
 TRAINING = "The value of the expression is not the name of an object: it's what it refers to.\n" * 3
+ASSIGNED = [sign for sign in map(chr, range(0x3100)) if unicodedata.category(sign) != "Cn"]
+"""Signs that Python's Unicode knows: of younger ones, programs of other years say other things."""
 SPECIAL = ["<|end|>", "<|end|>!", "a.b"]
 
 
@@ -440,8 +443,7 @@ def adversarial(n, seed=0):
         if k % 4:
             yield "".join(chance.choices(pieces, k=chance.randint(0, 14)))
         else:
-            points = (chance.randrange(0x3100) for _ in range(chance.randint(1, 20)))
-            yield "".join(map(chr, points))
+            yield "".join(chance.choices(ASSIGNED, k=chance.randint(1, 20)))
 
 
 def test_ids_are_the_librarys(engine, tokenizer, tmp_path):
@@ -456,6 +458,13 @@ def test_ids_are_the_librarys(engine, tokenizer, tmp_path):
         assert ids == tokenizer.encode(text), ascii(text)
         assert back == text
     assert found[2] == len(tokenizer)
+
+
+def test_texts_are_cut_where_the_library_cuts(engine, tokenizer):
+    texts = [*adversarial(2000, seed=2), "'ſa", "'sa", "'Sa"]
+    code = "return data[0].map((text) => text.match(engine.splitPattern(data[1])) ?? [])"
+    for text, chunks in zip(texts, engine(code, [texts, tokenizer.pattern]), strict=True):
+        assert chunks == split_chunks(text, tokenizer.pattern), ascii(text)
 
 
 def test_special_tokens_are_read_where_they_may(engine, tokenizer, tmp_path):

@@ -1,0 +1,103 @@
+"""The engine of the pages, in Chromium, against PyTorch on one thread, and against itself.
+
+The times of both are wall time, taken in turns; a page has no other clock.
+"""
+
+import dataclasses
+import shutil
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+from playwright.sync_api import Page, sync_playwright
+
+from softlookup.language_models import greedy, next_token_loss
+from softlookup.models import GPT, GPTConfig
+from softlookup.show.engine import engine_source
+from softlookup.training import recipe_optimizers
+
+N_TOKENS = 100
+N_PAIRS = 3
+PLAIN = GPTConfig(65, context=128, d_model=128, n_heads=8, n_layers=4)
+MODELS = {
+    "learned positions, LayerNorm, GELU": PLAIN,
+    "the book's recipe": GPTConfig.quick(65, 128, 128, 8, 4),
+}
+ENGINE_HEADS = ["4 blocks of width 128, in the browser", "time, to PyTorch", "to plain JavaScript"]
+SETUP = """({source, config, state}) => {
+    const {engine} = eval(source);
+    const text = Array.from({length: 4}, (_, i) => Array.from({length: 32}, (_, j) =>
+        (7 * i + j * j) %% 65));
+    window.tasks = Object.fromEntries(["simd", "plain"].map((kind) => {
+        const products = kind === "simd" ? engine.simdProducts() : engine.plainProducts();
+        const twin = new engine.GPT(config, products).load(state);
+        const optimizers = engine.recipeOptimizers(twin);
+        return [kind, {
+            write: () => [...engine.generate(twin, [1], %d)],
+            train: () => engine.trainStep(twin, optimizers, text),
+        }];
+    }));
+    window.timed = (kind, task) => {
+        const start = performance.now();
+        tasks[kind][task]();
+        return performance.now() - start;
+    };
+}"""
+
+
+def times(page: Page, task: str, here: Callable[[], object]) -> list[float]:
+    """The median times of PyTorch, of the engine and of its plain products, in turns."""
+    rows = []
+    for _ in range(N_PAIRS + 1):
+        start = time.perf_counter()
+        here()
+        spent = 1000 * (time.perf_counter() - start)
+        rows.append([spent, *(page.evaluate(f"timed('{k}', '{task}')") for k in ("simd", "plain"))])
+    rows = rows[1:]  # the first warms up
+    return [statistics.median(column) for column in zip(*rows, strict=True)]
+
+
+def engine_row(page: Page, name: str, task: str) -> list[str]:
+    """One model that writes, or that takes a step of training on 4 texts of 32 tokens."""
+    torch.manual_seed(0)
+    model = GPT(MODELS[name])
+    state = {part: weights.flatten().tolist() for part, weights in model.state_dict().items()}
+    config = dataclasses.asdict(model.config)
+    page.evaluate(SETUP % N_TOKENS, {"source": engine_source(), "config": config, "state": state})
+    ids = (7 * torch.arange(4).unsqueeze(1) + torch.arange(32) ** 2) % 65
+    optimizers = recipe_optimizers(model)
+
+    def write() -> object:
+        start = model.start(torch.zeros(1, 0, dtype=torch.int64))
+        return greedy(model.step, start, bos=1, eos=None, max_length=N_TOKENS)
+
+    def train() -> None:
+        model.zero_grad()
+        next_token_loss(model(ids), ids).backward()
+        for optimizer in optimizers:
+            optimizer.step()
+
+    here, simd, plain = times(page, task, write if task == "write" else train)
+    words = {"write": f"{N_TOKENS} tokens", "train": "a training step"}[task]
+    print(f"engine | {name}: {words} | {simd / here:.2g} of PyTorch | {simd / plain:.2g} of plain")
+    return [f"{name}: {words}", f"{simd / here:.2g}", f"{simd / plain:.2g}"]
+
+
+def engine_rows() -> list[list[str]]:
+    """One row per model and task; none where there is no browser."""
+    program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    if program is None:
+        return []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.set_default_timeout(0)
+        rows = [engine_row(page, name, task) for name in MODELS for task in ("write", "train")]
+        browser.close()
+    return rows
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    engine_rows()
