@@ -127,15 +127,14 @@ def words_of(node: nodes.Element) -> str:
 
 
 def entries_of(document: nodes.document) -> Iterator[Entry]:
-    """What can be found on a page."""
+    """What can be found on a page; a heading over headings has the words of the first of them."""
     page = next(document.findall(is_section), None)
     for section in document.findall(is_section):
         slide = any(re.fullmatch(r"e\d\d", key) for key in section["ids"])
         kind = "chapter" if section is page else "slide" if slide else "section"
         title = plain_title(section.next_node(nodes.title))
-        yield Entry(
-            kind, "" if section is page else section["ids"][0], title, "", words_of(section)
-        )
+        said = next(filter(None, map(words_of, section.findall(is_section))), "")
+        yield Entry(kind, "" if section is page else section["ids"][0], title, "", said)
     for item in document.findall(nodes.definition_list_item):
         if isinstance(item.parent.parent, glossary):
             for term in item.findall(nodes.term):
@@ -253,8 +252,6 @@ def everything(env: BuildEnvironment) -> dict:
                 title = f"{number}. {title}" if title else number
             if entry.kind in ("section", "slide"):
                 also = slides.get((docname, entry.anchor), "")
-            if not (entry.text or also or entry.kind == "chapter"):
-                continue  # a heading over headings
             rows.append([entry.kind, len(pages) - 1, entry.anchor, title, also, entry.text])
     groups = yaml.safe_load(SYNONYMS.read_text(encoding="utf-8"))
     return {"pages": pages, "entries": shortened(rows), "synonyms": groups}

@@ -153,7 +153,7 @@ def check_back(base: Answer, query: Answer, key: Answer) -> str:
             )
         )
         raise Wrong(f"{said}. Its strongest rival is {rival} back, {why}.")
-    return f"Seven back has {weights[_BACK]:.3f} of the weight or more everywhere; base {b:g}."
+    return f"Seven back has {weights[_BACK]:.3f} of the weight or more everywhere; base {b:.4g}."
 
 
 @exercise("return a list of (first, second, omega).")
@@ -206,7 +206,7 @@ def check_first_rise(offset: Answer) -> str:
         raise Wrong(f"From {yours - 1:.0f} to {yours:.0f} it falls: {before:.3f}, {here:.3f}.")
     if yours > right:
         raise Wrong(f"It has risen before {yours:.0f} already. Look at the first differences.")
-    step = f"From {right - 1} to {right} it rises by {here - before:.3f}"
+    step = f"From {right - 1} to {right} the dot product rises by {here - before:.3f}"
     return f"{step}: the similarity falls with ripples, as E84 says."
 
 

@@ -106,5 +106,6 @@ class LatentAttention(SoftLookup):
             W.weight.unflatten(0, (self.n_heads, -1)) for W in (self.W_UK, self.W_UV)
         )  # heads × d × d_c each
         shared = latent.unsqueeze(-3)  # all heads read the same rows
-        read = self.mix(query @ W_UK @ shared.mT, shared, mask)
+        scores = query @ W_UK @ shared.mT
+        read = self.mix(scores, shared.expand(*scores.shape[:-2], -1, -1), mask)
         return read @ W_UV.mT

@@ -6,7 +6,7 @@ import { GroupedQueryAttention } from "./grouped_query.js";
 import { Norm } from "./normalization.js";
 
 /** A residual connection with a norm: x + F(norm(x)) in pre-norm, norm(x + F(x)) in post-norm. */
-export class Sublayer {
+class Sublayer {
   constructor(layer, norm, normFirst) {
     this.layer = layer;
     this.norm = norm;

@@ -4,7 +4,7 @@ import { readable } from "./attention.js";
 import { require } from "./require.js";
 
 /** One layer's part: keys, before they are turned, and values of all slots, text after text. */
-export class LayerCache {
+class LayerCache {
   constructor() {
     this.key = null;
     this.value = null;

@@ -5,7 +5,7 @@ import { drawn, random } from "../kit/maths.js";
 import { require, requireInteger } from "./require.js";
 
 /** The id of the largest score; of equals the first. */
-export function argmax(scores) {
+function argmax(scores) {
   let best = 0;
   for (let id = 1; id < scores.length; id += 1) if (scores[id] > scores[best]) best = id;
   return best;
