@@ -39,7 +39,7 @@ def open_figure(open_figures):
     """Opens microscopes in one page, one in its first state if none is given."""
 
     def open_page(*figures, **options):
-        page = open_figures(*(figures or (microscope(),)), ready=".mm-cell", **options)
+        page = open_figures(*(figures or (microscope(),)), ready=".mm-cell:visible", **options)
         page.evaluate("document.querySelectorAll('.mm-more').forEach((one) => (one.open = true))")
         return page
 
@@ -530,5 +530,27 @@ def test_eight_tokens_fit_a_phone_and_only_their_matrices_scroll(open_figure):
     page = open_figure(MatrixMicroscope(words, x, W_Q, W_K, W_V), width=390)
     picture = page.locator(".sl-picture")
     assert picture.evaluate("(box) => box.scrollWidth <= box.clientWidth")
-    scrolls = page.locator(".mm-matrix .sl-scroll").first
+    scrolls = page.locator(".mm-matrix .sl-scroll").last
     assert scrolls.evaluate("(box) => box.scrollWidth > box.clientWidth")
+
+
+def test_a_phone_shows_tokens_and_weights_and_one_part_of_the_rest(open_figure):
+    parts = {"this weight": "weight", "scores": "scores", "query and keys": "keys",
+             "values": "values", "masks": "masks"}  # fmt: skip
+    page = open_figure(width=390)
+    page.evaluate("document.querySelectorAll('.mm-more').forEach((one) => (one.open = false))")
+    for words, shown in parts.items():
+        page.get_by_role("radio", name=words, exact=True).check()
+        visible = [view for view in parts.values() if page.locator(f".mm-part-{view}").is_visible()]
+        assert visible == [shown]
+        assert page.get_by_role("slider", name=re.compile("^Token cat")).is_visible()
+        assert page.locator('[data-entry="weights-0-0"]').is_visible()
+    assert page.locator(".mm").evaluate("(figure) => figure.offsetHeight") < 1300
+    page.get_by_role("button", name="Reset").click()
+    assert page.locator(".mm-part-weight").is_visible()
+
+
+def test_a_wide_page_shows_all_parts_at_once(open_figure):
+    page = open_figure()
+    assert all(one.is_visible() for one in page.locator(".mm-part").all())
+    assert not page.locator(".mm-views").is_visible()

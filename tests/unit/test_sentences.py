@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from softlookup.show import sentences, show_readings, show_spans
+from softlookup.show.draw import ink_on, share_colour
 
 ALT = "Low is a person, then a place"
 TEXTS = {"alt": ALT, "caption": "A text.", "name": "fig-test-sentence"}
@@ -71,7 +72,7 @@ def test_a_right_to_left_sentence_says_so_and_isolates_its_words(shown):
     words = re.findall(r'<bdi lang="fa">(.*?)</bdi>', page)
     assert words == ["آب", *WORDS, "شیر", *WORDS]
     assert re.findall(r'<small lang="en" dir="ltr">(.*?)</small>', page) == GLOSSES * 2
-    numbers = re.findall(r'<span class="ss-number" dir="ltr">(.*?)</span>', page)
+    numbers = re.findall(r'<span class="ss-number" dir="ltr"[^>]*>(.*?)</span>', page)
     assert numbers == ["0.25", "0.75", "0.00", "1.00", "0.00", "0.00"]
     kinds = re.findall(r'<li class="ss-word( ss-own)?">', page)
     assert kinds == ["", " ss-own", "", " ss-own", "", ""]
@@ -91,12 +92,11 @@ def test_an_english_sentence_needs_no_glosses(shown):
     assert shown[0]["text/plain"].splitlines()[1:] == ["so it", "it: 0.25 0.75"]
 
 
-def test_the_largest_weight_is_darkest_and_shades_are_in_proportion(shown):
+def test_each_number_stands_on_the_one_colour_of_its_share(shown):
     readings(weights=WEIGHTS[:1] / 3, readers=[1])
-    shades = [float(x) for x in re.findall(r"opacity: ([\d.]+)", shown[0]["text/html"])]
-    assert shades == [round(0.55 / 3, 3), 0.55, 0.0]
-    readings(weights=0 * WEIGHTS[:1], readers=[1])
-    assert set(re.findall(r"opacity: ([\d.]+)", shown[1]["text/html"])) == {"0.000"}
+    found = re.findall(r"background: (#\w+); color: (#\w+)", shown[0]["text/html"])
+    colours = [share_colour(share) for share in (0.25 / 3, 0.25, 0.0)]
+    assert found == [(colour, ink_on(colour)) for colour in colours]
 
 
 def test_readings_run_from_left_to_right_unless_told(shown):

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from softlookup.checks import require, require_choice
+from softlookup.show.draw import ink_on, share_colour
 from softlookup.show.figure import check_texts, figure_html
 from softlookup.words import Span, conflicting_labels, spans_to_bio
 
@@ -72,7 +73,7 @@ def show_readings(
     """Show how much some words of a sentence take from each of its words, one line a reader.
 
     Each line is the whole sentence, and breaks as a sentence does where the page is narrow. The
-    darker a word, the more is taken from it; the number below says how much.
+    number below a word says how much is taken from it, on the colour of that share in all figures.
 
     Args:
         words: The sentence, in logical order: word 0 is read first, whatever the direction.
@@ -95,11 +96,10 @@ def show_readings(
     meanings = glosses or words
     _require_readings(words, weights, readers, meanings)
     require_choice(DIRECTIONS, direction=direction)
-    darkest = max(weights.max().item(), 1e-12)
     blocks, plain = [], [" ".join(meanings)]
     for reader, row in zip(readers, weights.detach().tolist(), strict=True):
         chips = [
-            _chip(words[j], [*glosses][j : j + 1], value, value / darkest, lang, j == reader)
+            _chip(words[j], [*glosses][j : j + 1], value, lang, j == reader)
             for j, value in enumerate(row)
         ]
         who = f"{_isolated(words[reader], lang)}, word {reader}, reads"
@@ -122,15 +122,13 @@ def _isolated(text: str, lang: str) -> str:
     return f'<bdi lang="{html.escape(lang)}">{html.escape(text)}</bdi>'
 
 
-def _chip(
-    word: str, gloss: Sequence[str], weight: float, shade: float, lang: str, own: bool
-) -> str:
+def _chip(word: str, gloss: Sequence[str], weight: float, lang: str, own: bool) -> str:
     kind = "ss-word ss-own" if own else "ss-word"
     meaning = "".join(f'<small lang="en" dir="ltr">{html.escape(text)}</small>' for text in gloss)
-    return (
-        f'<li class="{kind}"><i style="opacity: {0.55 * shade:.3f}"></i>{_isolated(word, lang)}'
-        f'{meaning}<span class="ss-number" dir="ltr">{weight:.2f}</span></li>'
-    )
+    colour = share_colour(weight)
+    paint = f"background: {colour}; color: {ink_on(colour)}"
+    number = f'<span class="ss-number" dir="ltr" style="{paint}">{weight:.2f}</span>'
+    return f'<li class="{kind}">{_isolated(word, lang)}{meaning}{number}</li>'
 
 
 def _show(body: str, plain: str, alt: str, caption: str, name: str) -> None:

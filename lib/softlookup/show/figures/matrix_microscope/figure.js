@@ -1,7 +1,7 @@
 // The matrix microscope: a small self-attention to take hold of, and every number's origin.
 
 import { colourBar, shareBar, sharePaint } from "../../kit/colours.js";
-import { button, check, controls } from "../../kit/controls.js";
+import { button, check, choices, controls } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
 import { range } from "../../kit/maths.js";
 import { asymmetry, maskOf, randomMatrices, selfAttention } from "./maths.js";
@@ -51,6 +51,15 @@ const PRESETS = {
   random: { label: "random" },
   own: { label: "my own numbers" },
 };
+
+/** The parts of which a phone shows one at a time, below the tokens and the weights. */
+const VIEWS = [
+  ["weight", "this weight"],
+  ["scores", "scores"],
+  ["keys", "query and keys"],
+  ["values", "values"],
+  ["masks", "masks"],
+];
 
 /** The figure's state, what follows from it, and who wants to know when it changes. */
 function makeApp(data) {
@@ -105,6 +114,7 @@ const startOf = ({ x, W_Q, W_K, W_V, start }) => ({
   preset: "given",
   seed: 0,
   columns: false,
+  view: "weight",
 });
 
 function compute(state) {
@@ -126,11 +136,19 @@ export function mount(root, data) {
   const figure = el(
     "div",
     { class: "mm" },
-    el("div", { class: "mm-pictures" }, tokenPlane(app), queryKeyPlane(app), valueOutputPlane(app)),
+    el(
+      "div",
+      { class: "mm-pictures" },
+      tokenPlane(app),
+      part("keys", queryKeyPlane(app)),
+      part("values", valueOutputPlane(app)),
+    ),
     switches(app),
-    el("div", { class: "mm-matrices" }, scoresMap(app), weightsMap(app)),
+    part("masks", masks(app)),
+    views(app),
+    el("div", { class: "mm-matrices" }, part("scores", scoresMap(app)), weightsMap(app)),
     remarks(app),
-    origin(app),
+    part("weight", origin(app)),
     el(
       "details",
       { class: "mm-more" },
@@ -140,6 +158,9 @@ export function mount(root, data) {
     ),
     app.problems,
   );
+  app.watch(({ view }) => {
+    figure.dataset.view = view;
+  });
   root.replaceChildren(figure);
   app.update();
   let width = figure.clientWidth;
@@ -157,7 +178,33 @@ function tick(app, name, words) {
   return box;
 }
 
+/** Mark what a phone shows in one of the views only. */
+function part(view, node) {
+  node.classList.add("mm-part", `mm-part-${view}`);
+  return node;
+}
+
+function views(app) {
+  const choose = (view) => app.change({ view });
+  const row = choices("And below:", `${app.id}-view`, VIEWS, app.state.view, choose);
+  row.classList.add("mm-views");
+  app.watch(({ view }) => {
+    for (const input of row.querySelectorAll("input")) input.checked = input.value === view;
+  });
+  return row;
+}
+
 function switches(app) {
+  return el(
+    "div",
+    { class: "sl-controls mm-switches" },
+    tick(app, "scale", "divide by √*d*_k"),
+    tick(app, "causal", "causal mask"),
+    button("Reset", app.reset, { class: "sl-button mm-reset" }),
+  );
+}
+
+function masks(app) {
   const width = el("input", {
     type: "range",
     min: 0,
@@ -173,12 +220,9 @@ function switches(app) {
   });
   return el(
     "div",
-    { class: "sl-controls mm-switches" },
-    tick(app, "scale", "divide by √*d*_k"),
-    tick(app, "causal", "causal mask"),
+    { class: "sl-controls mm-masks" },
     el("div", { class: "mm-window" }, tick(app, "window", "window"), width, shown),
     hideKeys(app),
-    button("Reset", app.reset, { class: "sl-button mm-reset" }),
   );
 }
 
