@@ -44,7 +44,7 @@ def delta_attention(
         ValueError: The shapes or the dtypes do not fit, a ``rate`` is not from 0 to 1, or ``chunk``
             is no integer of at least 1.
 
-    Source: Yang et al. 2024, sections 2.2 and 3. Chapter: modern_attention#optional-the-delta-rule.
+    Source: Yang et al. 2024. Chapter: modern_attention#optional-the-delta-rule.
 
     Example:
         >>> key, value = torch.ones(2, 1), torch.tensor([[3.0], [5.0]])
@@ -91,7 +91,7 @@ def delta_step(
     Raises:
         ValueError: The shapes or the dtypes do not fit, or ``rate`` is not from 0 to 1.
 
-    Source: Schlag et al. 2021, section 4.2. Chapter: modern_attention#optional-the-delta-rule.
+    Source: Schlag et al. 2021. Chapter: modern_attention#optional-the-delta-rule.
 
     Example:
         >>> one, rate = torch.ones(1), torch.tensor(0.5)

@@ -30,7 +30,7 @@ def elu_plus_one(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     Raises:
         ValueError: ``x`` is not floating-point.
 
-    Source: Katharopoulos et al. 2020, equation 7. Chapter: modern_attention#linear-attention.
+    Source: Katharopoulos et al. 2020, section 3.2. Chapter: modern_attention#linear-attention.
 
     Example:
         >>> elu_plus_one(torch.tensor([-1.0, 0.0, 2.0]))

@@ -140,7 +140,7 @@ def softmax_plus_one(
         ValueError: ``scores`` is not floating-point or has an empty row, ``mask`` does not fit, or
             ``sink`` is neither a finite number nor of the same dtype with one entry for each row.
 
-    Source: Miller 2023; with a learned $b$: OpenAI 2025, section 2.2; lecture 000, "Modern
+    Source: Miller 2023; with a learned $b$: OpenAI 2025; lecture 000, "Modern
     Attention". Chapter: modern_attention#optional-softmax-plus-one.
 
     Example:
@@ -186,7 +186,7 @@ def cache_bytes(
         ValueError: A number is no integer of at least 1 (``n`` and ``n_sinks``: of at least 0), or
             ``dtype`` is none of PyTorch's.
 
-    Source: Shazeer 2019, section 2.4; Ainslie et al. 2023, section 2.
+    Source: Shazeer 2019; Ainslie et al. 2023, section 2.
     Chapter: modern_attention#the-size-of-the-cache.
 
     Example:

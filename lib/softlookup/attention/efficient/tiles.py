@@ -30,7 +30,7 @@ def online_softmax(
         ValueError: ``scores`` is not floating-point or has an empty row, or ``tile`` is no integer
             of at least 1.
 
-    Source: Milakov and Gimelshein 2018, section 3. Chapter: modern_attention#online-softmax.
+    Source: Milakov and Gimelshein 2018. Chapter: modern_attention#online-softmax.
 
     Example:
         >>> online_softmax(torch.tensor([0.0, 0.0, 10_000.0, 10_000.0]))

@@ -63,7 +63,7 @@ def window_attention(
     Raises:
         ValueError: ``width`` is no integer of at least 1, or shapes or dtypes do not fit.
 
-    Source: Beltagy et al. 2020, section 3.1 and appendix A.
+    Source: Beltagy et al. 2020, section 3.1.
     Chapter: modern_attention#sliding-windows.
 
     Example:
