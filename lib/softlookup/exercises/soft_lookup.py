@@ -79,7 +79,7 @@ def check_bandwidth(answer: Answer) -> str:
         xs = spread * torch.rand(n, generator=own, dtype=torch.float64)
         ys = xs.sin() + noise * torch.randn(n, generator=own, dtype=torch.float64)
         found = _number(answer(xs, ys, list(widths)), "The bandwidth")
-        expected = min(widths, key=lambda b: _left_out(xs, ys, b).square().mean())  # noqa: B023
+        expected = min(widths, key=lambda b: _left_out(xs, ys, b).square().mean())
         case = f"For {n} points and the bandwidths {', '.join(f'{b:g}' for b in widths)} "
         if not any(math.isclose(found, b, rel_tol=1e-6) for b in widths):
             raise Wrong(f"{case}you return {found:g}, which is none of them.")
