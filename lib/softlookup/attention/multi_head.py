@@ -28,7 +28,7 @@ def split_heads(
             width.
 
     Source: Vaswani et al. 2017, section 3.2.2; lecture 000, "MHA Illustration".
-    Chapter: many_heads#cut-the-columns-not-the-rows.
+    Chapter: many_heads#split-and-join.
 
     Example:
         >>> import torch
@@ -54,7 +54,7 @@ def join_heads(heads: Float[Tensor, "*batch heads n d"]) -> Float[Tensor, "*batc
         ValueError: There is no axis of heads.
 
     Source: Vaswani et al. 2017, section 3.2.2; lecture 000, "MHA Illustration".
-    Chapter: many_heads#cut-the-columns-not-the-rows.
+    Chapter: many_heads#split-and-join.
 
     Example:
         >>> import torch

@@ -71,6 +71,25 @@ def check_prediction(answer: Answer) -> str:
     return "−1.5668 at 4.25, and far away the nearest side still answers."
 
 
+@exercise("write my_bandwidth(xs, ys, bandwidths), which returns one of the bandwidths.")
+def check_bandwidth(answer: Answer) -> str:
+    """Check ``my_bandwidth``: the smallest squared error when each point is left out in turn."""
+    for (n, spread, noise, seed), widths in _BANDWIDTH_CASES:
+        own = torch.Generator().manual_seed(seed)
+        xs = spread * torch.rand(n, generator=own, dtype=torch.float64)
+        ys = xs.sin() + noise * torch.randn(n, generator=own, dtype=torch.float64)
+        found = _number(answer(xs, ys, list(widths)), "The bandwidth")
+        expected = min(widths, key=lambda b: _left_out(xs, ys, b).square().mean())
+        case = f"For {n} points and the bandwidths {', '.join(f'{b:g}' for b in widths)} "
+        if not any(math.isclose(found, b, rel_tol=1e-6) for b in widths):
+            raise Wrong(f"{case}you return {found:g}, which is none of them.")
+        aside = f"{case}you return {found:g}; it should be {expected:g}."
+        mistakes = _bandwidth_mistakes(xs, ys, widths)
+        compare(found, torch.tensor(expected).double(), "The bandwidth", mistakes, aside,
+                tolerance=1e-6)  # fmt: skip
+    return "Nobody reads itself, and so the data can say how wide the kernel should be."
+
+
 @exercise(
     "name the query at which two keys share the first place.",
     "write my_gaussian(Q, K, sigma), one row of scores per query.",
@@ -149,13 +168,15 @@ def check_query(answer: Answer) -> str:
         "on an edge, where one weight is 0; a softmax gives every key something": [0.5, 0.5, 0.0],
         "a corner, which takes the whole weight; a softmax gives every key something": [0, 1, 0],
     }
-    # Here nothing is rounded: whoever asks for weights above 0, with no tolerance, is right, too.
+    # Here little is rounded: with most solvers, whoever asks for weights above 0 is right, too.
     exact = torch.tensor([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]]).double()
     for where, made_of in refused.items():
         z = torch.tensor(made_of).double() @ exact
         found = answer(z, keys, exact)
         if not _refuses(found):
-            raise Wrong(f"{_pair(z)} is {where}. No query reaches it; you gave {found!r}.")
+            said = f"{_pair(z)} is {where}. No query reaches it; you gave {found!r}."
+            rounded = " Is it rounding? Count a weight below 10⁻⁹ as 0."
+            raise Wrong(said + (rounded if min(made_of) == 0 else ""))
     return "Your queries find what they should, and you know what no query can find."
 
 
@@ -182,6 +203,44 @@ def check_line(answer: Answer, in_hull: Answer) -> str:
             "Look at your weights at q = 0 with the points 0, 1, …, 10: are all of them positive?"
         )
     return "Straight lines come out straight, at the price of negative weights: it is no attention."
+
+
+# Number, range, noise and seed of the points; the bandwidths to choose from. In the first case each
+# known mistake chooses another bandwidth.
+_BANDWIDTH_CASES = [
+    ((30, 8.0, 0.3, 41), (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.9)),
+    ((30, 8.0, 0.1, 6), (2.0, 0.03, 0.5, 0.12)),
+]
+
+
+def _left_out(xs: Tensor, ys: Tensor, b: float) -> Tensor:
+    """The error at each point, predicted from all the others."""
+    scores = (-(xs[:, None] - xs).abs() / b).fill_diagonal_(-math.inf)
+    return scores.softmax(dim=1) @ ys - ys
+
+
+def _bandwidth_mistakes(xs: Tensor, ys: Tensor, widths: tuple) -> Mistakes:
+    def by(error) -> Tensor:
+        return torch.tensor(min(widths, key=error)).double()
+
+    distance = (xs[:, None] - xs).abs()
+    zero_itself = 1 - torch.eye(len(xs), dtype=xs.dtype)
+    return [
+        (by(lambda b: ((-distance / b).softmax(dim=1) @ ys - ys).square().mean()),
+         "Each point seems to read itself: then the narrowest kernel looks best, for it answers "
+         "what it was told. Leave the point out before you predict it."),
+        (by(lambda b: (((-distance / b).softmax(dim=1) * zero_itself) @ ys - ys).square().mean()),
+         "Without the point itself the weights of the others no longer sum to 1."),
+        (by(lambda b: -_left_out(xs, ys, b).square().mean()),
+         "That bandwidth has the largest error."),
+        (by(lambda b: _left_out(xs, ys, b).abs().mean()),
+         "You took the absolute errors: square them."),
+        (by(lambda b: _left_out(xs, ys, b).mean().abs()),
+         "Errors of both signs cancel in your mean: square them first."),
+        (by(lambda b: (((-distance.square() / (2 * b * b)).fill_diagonal_(-math.inf))
+                       .softmax(dim=1) @ ys - ys).square().mean()),
+         "That is the Gaussian kernel. The score here is −|x − x_j|/b."),
+    ]  # fmt: skip
 
 
 def _prediction_mistakes(distance: Tensor, ys: Tensor) -> Mistakes:
@@ -252,7 +311,7 @@ def _answers(found: object, z: Tensor, K: Tensor, V: Tensor, weights: Tensor) ->
         raise Wrong(f"{_pair(z)} lies inside the triangle, so some query reaches it.")
     query = numbers(_flat(found), torch.zeros(2), "The query")
     answered = soft_lookup(query[None], K, V)[0]
-    if close(answered, z, 1e-5):
+    if close(answered, z, 1e-4):
         return
     differences = K[1:] - K[0]
     log_weights = weights.log()
@@ -276,7 +335,7 @@ def _answers(found: object, z: Tensor, K: Tensor, V: Tensor, weights: Tensor) ->
 
 def _refuses(found: object) -> bool:
     """Whether a learner's function says that no query reaches the point."""
-    return isinstance(found, str) and found.strip().lower() == _NO_QUERY
+    return isinstance(found, str) and found.strip().strip(".!").lower() == _NO_QUERY
 
 
 def _flat(found: object) -> object:

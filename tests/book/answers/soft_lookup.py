@@ -5,6 +5,7 @@ import math
 import torch
 
 from softlookup.exercises.soft_lookup import (
+    check_bandwidth,
     check_barycentric,
     check_gaussian,
     check_line,
@@ -262,6 +263,73 @@ WRONG[check_temperature] |= {
 }
 
 
+# the bandwidth
+
+
+def left_out(xs, ys, b, kernel=lambda d, b: torch.exp(-d / b)):
+    """A loop: each point predicted from all the others."""
+    errors = []
+    for i in range(len(xs)):
+        others = torch.arange(len(xs)) != i
+        weights = kernel((xs[others] - xs[i]).abs(), b)
+        errors.append(weights @ ys[others] / weights.sum() - ys[i])
+    return torch.stack(errors)
+
+
+def loop_bandwidth(xs, ys, bandwidths):
+    return min(bandwidths, key=lambda b: left_out(xs, ys, b).square().sum())
+
+
+def masked_bandwidth(xs, ys, bandwidths):
+    """Another way: kernels with a zero diagonal, in float32, the choice as a tensor."""
+    kernels = torch.exp(-(xs[:, None] - xs).abs() / torch.tensor(bandwidths)[:, None, None])
+    kernels = kernels * (1 - torch.eye(len(xs)))
+    predicted = kernels @ ys / kernels.sum(dim=2)
+    errors = (predicted - ys).square().mean(dim=1)
+    return torch.tensor(bandwidths, dtype=torch.float32)[errors.argmin()]
+
+
+def chosen_by(error):
+    return lambda xs, ys, bandwidths: min(bandwidths, key=lambda b: error(xs, ys, b))
+
+
+def in_sample(xs, ys, b):
+    return ((-(xs[:, None] - xs).abs() / b).softmax(dim=1) @ ys - ys).square().mean()
+
+
+def not_shared_anew(xs, ys, b):
+    weights = (-(xs[:, None] - xs).abs() / b).softmax(dim=1)
+    return ((weights * (1 - torch.eye(len(xs)))) @ ys - ys).square().mean()
+
+
+def bell(d, b):
+    return torch.exp(-(d**2) / (2 * b**2))
+
+
+RIGHT[check_bandwidth] = [(loop_bandwidth,), (masked_bandwidth,)]
+WRONG[check_bandwidth] = {
+    "blank": (lambda xs, ys, bs: ..., "Nothing to check so far"),
+    "reads itself": (chosen_by(in_sample), "Each point seems to read itself"),
+    "not shared anew": (chosen_by(not_shared_anew), "no longer sum to 1"),
+    "the worst": (
+        chosen_by(lambda *given: -left_out(*given).square().mean()),
+        "has the largest error",
+    ),
+    "absolute": (chosen_by(lambda *given: left_out(*given).abs().mean()), "square them"),
+    "signed": (chosen_by(lambda *given: left_out(*given).mean().abs()), "cancel in your mean"),
+    "Gaussian": (
+        chosen_by(lambda *given: left_out(*given, kernel=bell).square().mean()),
+        "That is the Gaussian kernel",
+    ),
+    "its place": (lambda xs, ys, bs: bs.index(loop_bandwidth(xs, ys, bs)), "none of them"),
+    "always the same": (lambda xs, ys, bs: 0.2, "none of them"),
+    "the errors": (
+        lambda xs, ys, bs: [left_out(xs, ys, b).square().mean() for b in bs],
+        "should be one number",
+    ),
+}
+
+
 # the query
 
 
@@ -313,7 +381,17 @@ def shift_out(a, K):
     return (K[1:] - K[0]).inverse() @ (a[1:].log() - a[0].log())
 
 
-RIGHT[check_query] = [(book_query,), (unknown_shift_query,), (strict_query,)]
+def by_least_squares_query(z, K, V):
+    """By a pseudo-inverse, which rounds, with the tolerance that the exercise names."""
+    a = torch.linalg.pinv(torch.cat([V, V.new_ones(3, 1)], dim=1).mT) @ torch.cat(
+        [z, z.new_ones(1)]
+    )
+    return shift_out(a, K) if (a >= 1e-9).all() else "out of reach."
+
+
+RIGHT[check_query] = [
+    *[(book_query,), (unknown_shift_query,), (strict_query,), (by_least_squares_query,)]
+]
 WRONG[check_query] = {
     "blank": (lambda z, K, V: ..., "Nothing to check so far"),
     "no logarithm": (

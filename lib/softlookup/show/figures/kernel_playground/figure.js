@@ -3,7 +3,7 @@
 import { button, choices, controls, form, liveRegion, say, slider } from "../../kit/controls.js";
 import { handle, pointed } from "../../kit/drag.js";
 import { el, line, svg, text } from "../../kit/elements.js";
-import { clamp, sum } from "../../kit/maths.js";
+import { clamp, range, sum } from "../../kit/maths.js";
 import { fixed, format } from "../../kit/numbers.js";
 import { row, table } from "../../kit/table.js";
 import { curve, smooth } from "./maths.js";
@@ -71,10 +71,22 @@ function backdrop() {
   ];
 }
 
+/**
+ * Where the scale of the bars ends: at 1, or with many points at a weight that no query exceeds. It
+ * does not depend on the query, so no bar jumps while the query is dragged.
+ */
+function top(state, xs, ys) {
+  if (xs.length <= FEW) return 1;
+  const { kernel, width, W } = state;
+  const queries = [...range(STEPS + 1).map((i) => (END * i) / STEPS), ...xs];
+  const most = Math.max(...queries.flatMap((q) => smooth(kernel, q, xs, ys, width, W).weights));
+  return [0.05, 0.1, 0.2, 0.5, 1].find((end) => end >= most - 1e-9) ?? 1;
+}
+
 /** The weights as bars under the points they belong to; close neighbours share one number. */
-function bars(xs, weights) {
+function bars(xs, weights, end) {
   const floor = STRIP.height - STRIP.bottom;
-  const most = [0.05, 0.1, 0.2, 0.5, 1].find((top) => top >= Math.max(...weights) - 1e-9) ?? 1;
+  const most = Math.max(end, ...weights);
   const height = (weight) => (weight / most) * (floor - STRIP.top);
   const half = xs.length > FEW ? 2 : 5;
   const named = [];
@@ -287,7 +299,7 @@ export function mount(root, { points, query, noisy, bandwidth }) {
     );
     strip.replaceChildren(
       line([x, 0], [x, STRIP.height - STRIP.bottom], "kp-ask"),
-      ...bars(xs, found.weights),
+      ...bars(xs, found.weights, top(state, xs, ys)),
     );
     star.setAttribute("transform", `translate(${x} ${y})`);
     pin.setAttribute("transform", `translate(${x} 13)`);

@@ -16,8 +16,9 @@ _ALT = (
     "each place ties them to the order."
 )
 _CAPTION = (
-    "The permutation square. Move words, and compare both ways around; then let words read only "
-    "what came before."
+    "The permutation square: to the right one attends, down one reorders. In a table each row is a "
+    "word that reads, and each column a word that is read. Move words, and compare both ways "
+    "around; then let words read only what came before."
 )
 
 

@@ -19,7 +19,7 @@ class Result {
       el("th", { scope: "col", class: "sq-out" }, "z", el("sub", null, String(c))),
     );
     this.rows = range(n).map(() => this.row(n, d));
-    const corner = el("td", null, el("span", { class: "sq-hint" }, "reads"));
+    const corner = el("td", null, el("span", { class: "sq-hint" }, "reads →"));
     const table = el(
       "table",
       { class: "sq-table" },
@@ -72,12 +72,12 @@ class Square {
     this.start = new Result("start", "The sentence, attended", "as it stands", this.n, d);
     this.shuffled = new Result(
       "shuffled",
-      "Path 1: permute, then attend",
+      "Path 1: reorder, then attend",
       "down, then right",
       this.n,
       d,
     );
-    this.moved = new Result("moved", "Path 2: attend, then permute", "right, then down", this.n, d);
+    this.moved = new Result("moved", "Path 2: attend, then reorder", "right, then down", this.n, d);
     this.verdict = el("p", { class: "sl-live sq-verdict", role: "status" });
     this.sign = el("span", { class: "sq-sign", "aria-hidden": "true" });
     this.places = range(this.n).map((i) => this.place(i));
@@ -144,8 +144,8 @@ class Square {
       ),
       arrow("sq-long", "", "attend"),
       this.start.node,
-      arrow("sq-left", "↓", "permute"),
-      arrow("sq-right", "↓", "permute"),
+      arrow("sq-left", "↓", "reorder"),
+      arrow("sq-right", "↓", "reorder"),
       el(
         "div",
         { class: "sq-words sq-mine" },
