@@ -99,10 +99,21 @@ def test_each_choice_has_its_run(maths):
 
 def test_a_logarithmic_axis_with_a_floor(maths):
     values = [1, 1e-4, 0.01, 0, 1e-30, 2]
-    assert maths("return data.map(maths.fallOf)", values) == pytest.approx([0, 1, 0.5, 1, 1, 0])
+    falls = maths("return data.map((value) => maths.fallOf(value))", values)
+    assert falls == pytest.approx([0, 1, 0.5, 1, 1, 0])
     box = {"left": 10, "top": 5, "width": 20, "height": 100}
     points = maths("return maths.curveOf(...data)", [[1, 0.01, 0], box])
     assert [c for point in points for c in point] == pytest.approx([10, 5, 20, 55, 30, 105])
+
+
+def test_a_linear_axis_from_1_to_0(maths):
+    falls = maths("return data.map((value) => maths.fallOf(value, true))", [1, 0.75, 0.1, 0, 2])
+    assert falls == pytest.approx([0, 0.25, 0.9, 1, 0])
+    box = {"left": 10, "top": 5, "width": 20, "height": 100}
+    points = maths("return maths.curveOf(...data, true)", [[1, 0.5], box])
+    assert [c for point in points for c in point] == pytest.approx([10, 5, 30, 55])
+    names = maths("return maths.namesOf(...data, true)", [[[1, k / 12] for k in range(12)], box])
+    assert names[3]["end"] == pytest.approx(5 + 100 * (1 - 8 / 12))
 
 
 def test_each_line_has_a_name_near_its_end_and_those_at_the_floor_share_one(maths):
@@ -204,6 +215,22 @@ def test_the_curve_and_its_mark(open_figure):
     assert page.locator(".cc-other").count() == 12
     ticks = page.locator(".cc-tick").all_text_contents()
     assert ticks == ["1", "0.1", "0.01", "10⁻³", "10⁻⁴", *"02457", "depth, in blocks"]
+
+
+def test_small_writes_have_a_scale_of_their_own(open_figure):
+    page = open_figure()
+    choose(page, 3, "pre", True, True, small=True)
+    residual = rank_residual(streams("pre", True, True, SMALL)).tolist()
+    points = page.locator(".cc-curve").get_attribute("points").split()
+    for value, point in zip(residual, points, strict=True):
+        assert float(point.split(",")[1]) == pytest.approx(12 + 236 * (1 - value), abs=0.1)
+    mark = page.locator(".cc-mark")
+    assert [float(mark.get_attribute(k)) for k in ("cx", "cy")] == pytest.approx(
+        list(map(float, points[3].split(",")))
+    )
+    assert page.locator(".cc-tick").all_text_contents()[:5] == ["1", "0.75", "0.5", "0.25", "0"]
+    choose(page, 3, "pre", True, True)
+    assert page.locator(".cc-tick").all_text_contents()[:5] == ["1", "0.1", "0.01", "10⁻³", "10⁻⁴"]
 
 
 def test_the_chosen_line_has_the_blue_name_and_all_lie_in_the_picture(open_figure):

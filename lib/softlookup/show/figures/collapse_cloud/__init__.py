@@ -27,7 +27,7 @@ _CAPTION = (
     "omitted. Right: the residual at each depth, blue for this choice of parts and grey for the "
     "other eleven, at the same size of the writes; FFN is the feed-forward layer. Values below "
     "10⁻⁴ are drawn at the bottom. The last switch divides all writes by the root of the "
-    "number of blocks."
+    "number of blocks; the scale is then no longer logarithmic, but goes evenly from 0 to 1."
 )
 
 

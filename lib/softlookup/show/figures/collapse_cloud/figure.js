@@ -25,6 +25,7 @@ const TICKS = [
   [1e-3, "10⁻³"],
   [1e-4, "10⁻⁴"],
 ];
+const LINEAR_TICKS = [1, 0.75, 0.5, 0.25, 0].map((value) => [value, String(value)]);
 const NORM_NAMES = [
   ["none", "none"],
   ["pre", "before (pre)"],
@@ -118,22 +119,8 @@ class Cloud {
   }
 
   chart() {
-    const { left, top, width } = CHART;
-    const tick = ([value, words]) => {
-      const y = top + CHART.height * fallOf(value);
-      return [
-        line([left, y], [left + width, y], "cc-grid"),
-        text([left - 6, y + 4], words, "cc-tick", "end"),
-      ];
-    };
-    const curve = (values, kind) =>
-      svg("polyline", {
-        class: kind,
-        points: curveOf(values, CHART)
-          .map((point) => point.map((c) => c.toFixed(2)).join())
-          .join(" "),
-      });
-    this.line = curve;
+    const { left, width } = CHART;
+    this.axis = svg("g");
     this.others = svg("g");
     this.curve = svg("g");
     this.names = svg("g");
@@ -145,9 +132,9 @@ class Cloud {
         class: "cc-chart",
         viewBox: `0 0 ${SIZE} ${DEEP + 40}`,
         role: "img",
-        "aria-label": "Residual on a logarithmic scale against depth, this choice among all twelve",
+        "aria-label": "The residual against depth, for this choice among all twelve",
       },
-      TICKS.flatMap(tick),
+      this.axis,
       steps.map((depth) =>
         text([left + (width * depth) / this.last, DEEP + 17], String(depth), "cc-tick", "middle"),
       ),
@@ -159,6 +146,29 @@ class Cloud {
     );
   }
 
+  /** The scale of the residuals: logarithmic, and linear where all writes are small, since there
+   *  the lines with a skip lie close together. */
+  drawAxis() {
+    const { left, top, width, height } = CHART;
+    const tick = ([value, words]) => {
+      const y = top + height * fallOf(value, this.small);
+      return [
+        line([left, y], [left + width, y], "cc-grid"),
+        text([left - 6, y + 4], words, "cc-tick", "end"),
+      ];
+    };
+    this.axis.replaceChildren(...(this.small ? LINEAR_TICKS : TICKS).flatMap(tick));
+  }
+
+  line(values, kind) {
+    return svg("polyline", {
+      class: kind,
+      points: curveOf(values, CHART, this.small)
+        .map((point) => point.map((c) => c.toFixed(2)).join())
+        .join(" "),
+    });
+  }
+
   /** The lines of all twelve choices at this size of the writes, each with its name. */
   drawOthers(chosen) {
     const first = this.small ? 12 : 0;
@@ -166,7 +176,7 @@ class Cloud {
     const right = CHART.left + CHART.width;
     this.others.replaceChildren(...residuals.map((values) => this.line(values, "cc-other")));
     this.names.replaceChildren(
-      ...namesOf(residuals, CHART).flatMap(({ words, end, at, runs }) => [
+      ...namesOf(residuals, CHART, this.small).flatMap(({ words, end, at, runs }) => [
         svg("path", { class: "cc-lead", d: `M ${right} ${end.toFixed(1)} l 3 0 L ${right + 9} ${at.toFixed(1)}` }),
         text([right + 12, at + 3.5], words, runs.includes(chosen - first) ? "cc-name cc-now" : "cc-name"),
       ]),
@@ -197,9 +207,10 @@ class Cloud {
     const together = stateOf(residual).endsWith("one");
     this.cloud.classList.toggle("cc-together", together);
     this.ring.setAttribute("r", (residual * this.length).toFixed(2));
+    this.drawAxis();
     this.drawOthers(chosen);
     this.curve.replaceChildren(this.line(run.residual, "cc-curve"));
-    const [x, y] = curveOf(run.residual, CHART)[this.depth];
+    const [x, y] = curveOf(run.residual, CHART, this.small)[this.depth];
     this.mark.setAttribute("cx", x.toFixed(2));
     this.mark.setAttribute("cy", y.toFixed(2));
     this.live.textContent = this.tell(residual, cosine);

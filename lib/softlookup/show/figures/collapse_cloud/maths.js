@@ -38,12 +38,12 @@ export function nameOf(run) {
 /** The names of twelve lines, each as near to the line's end as there is room, one below the other:
  *  what it says, where the line ends, where the name stands, and which of the lines it names. Lines
  *  that end at the floor share one name. */
-export function namesOf(residuals, { top, height }) {
+export function namesOf(residuals, { top, height }, isLinear = false) {
   const ends = residuals.map((values) => values.at(-1));
   const lines = ends.map((_, run) => run);
   const high = lines.filter((run) => ends[run] > FLOOR).sort((a, b) => ends[b] - ends[a]);
   const low = lines.filter((run) => ends[run] <= FLOOR);
-  const names = high.map((run) => ({ words: nameOf(run), end: top + height * fallOf(ends[run]), runs: [run] }));
+  const names = high.map((run) => ({ words: nameOf(run), end: top + height * fallOf(ends[run], isLinear), runs: [run] }));
   if (low.length > 1) {
     const isAll = low.every((run) => run % 2 === 0) && low.length === residuals.length / 2;
     const words = isAll ? "without skip" : `${low.length} choices`;
@@ -58,15 +58,17 @@ export function namesOf(residuals, { top, height }) {
   return names;
 }
 
-/** Where a residual stands on a logarithmic axis: 0 for 1, at the top, and 1 for the floor. */
-export function fallOf(residual) {
+/** Where a residual stands on the axis, 0 for the top and 1 for the bottom. The top is 1; the bottom
+ *  of the logarithmic axis is the floor, that of the linear one is 0. */
+export function fallOf(residual, isLinear = false) {
+  if (isLinear) return 1 - Math.min(1, residual);
   return Math.log(Math.min(1, Math.max(residual, FLOOR))) / Math.log(FLOOR);
 }
 
 /** The points of a curve in a box: one value per depth, from left to right. */
-export function curveOf(residuals, { left, top, width, height }) {
+export function curveOf(residuals, { left, top, width, height }, isLinear = false) {
   const step = width / (residuals.length - 1);
-  return residuals.map((value, depth) => [left + step * depth, top + height * fallOf(value)]);
+  return residuals.map((value, depth) => [left + step * depth, top + height * fallOf(value, isLinear)]);
 }
 
 /** The largest distance from the centre, over all depths of all runs. */
