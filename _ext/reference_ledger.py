@@ -2,7 +2,8 @@
 
 People write `tests/ledger/peers.yml`; `make ledger` runs the tests and records the numbers in
 `tests/ledger/recorded.json`, and `make bugs` what became of each known bug in
-`tests/mutants/bugs.json`. The page is made from the three; a fault in them fails the build.
+`tests/mutants/bugs.json`. The library's reference is made from the three; a fault in them fails the
+build.
 """
 
 import ast
@@ -20,7 +21,6 @@ from docutils.parsers.rst import Directive
 from sphinx.util import logging
 
 import lecture_map
-import registry
 
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = ROOT / "lib" / "softlookup"
@@ -165,51 +165,6 @@ def _faults(row: dict) -> list[str]:
     return found
 
 
-class ReferenceLedger(Directive):
-    """``reference-ledger``: every public name, by module."""
-
-    def run(self) -> list[nodes.Node]:
-        """Build a section a module; what is wrong with the ledger is a warning."""
-        env = self.state.document.settings.env
-        for path in (PEERS, RECORD, *LIBRARY.rglob("*.py")):
-            env.note_dependency(str(path))
-        rows = read()
-        for fault in faults(rows):
-            logging.getLogger(__name__).warning("reference ledger: %s", fault)
-        modules: dict[str, list] = {}
-        for name in public_names():
-            modules.setdefault(name.split(".")[0], []).extend(self._lines(name, rows.get(name, [])))
-        heads = ["Name", "Compared with", "Cases", "Random", "Tolerance", "Worst error", "Tests"]
-        return [
-            _summary(rows),
-            nodes.raw("", FILTER, format="html"),
-            *(
-                lecture_map.section(
-                    module, f"ledger-{module}", [lecture_map.table(heads, body, "ledger")]
-                )
-                for module, body in modules.items()
-            ),
-        ]
-
-    def _lines(self, name: str, recorded: list[dict]) -> list[list[list[nodes.Node]]]:
-        """A line of the table for each comparison."""
-        return [
-            [self._name(name), _peer(row["peer"]), *_numbers(row), _text(f"{row['tests']:,}")]
-            for row in recorded
-        ]
-
-    def _name(self, name: str) -> list[nodes.Node]:
-        """The name in its module, as a link to the section that teaches it, if there is one."""
-        literal = lecture_map.literal(name.split(".", 1)[1])
-        place = re.search(r"Chapter: ([\w-]+)#([\w-]+)", public_names()[name])
-        pages = registry.by_name()
-        if not place or place[1] not in pages:
-            return [literal]
-        env = self.state.document.settings.env
-        uri = env.app.builder.get_relative_uri(env.docname, pages[place[1]].docname)
-        return [nodes.reference("", "", literal, internal=True, refuri=f"{uri}#{place[2]}")]
-
-
 class KnownBugs(Directive):
     """``known-bugs``: what others got wrong, planted here, and the test that found it."""
 
@@ -235,28 +190,7 @@ class KnownBugs(Directive):
         return [lecture_map.table(heads, body, "ledger-bugs")]
 
 
-def _numbers(row: dict) -> list[list[nodes.Node]]:
-    """Cases, random ones, and a line for each tolerance and the worst error under it."""
-    pairs = row["errors"] or [("—", "—")]
-    tolerances = [_number(tolerance) if tolerance else "equal" for tolerance, _ in pairs]
-    columns = [tolerances, [_number(worst) for _, worst in pairs]]
-    counts = [_text(f"{row['cases']:,}"), _text(f"{row['random']:,}")]
-    return [*counts, *([nodes.raw("", "<br/>".join(c), format="html")] for c in columns)]
-
-
-def _number(x: float | str) -> str:
-    return x if isinstance(x, str) else f"{x:.2g}"
-
-
-def _peer(peer: str) -> list[nodes.Node]:
-    if peer in KINDS:
-        return _text(peer)
-    if peer.startswith("through "):
-        return [nodes.Text("through "), lecture_map.literal(peer.removeprefix("through "))]
-    return [lecture_map.literal(peer)]
-
-
-def _summary(rows: dict[str, list[dict]]) -> nodes.paragraph:
+def summary(rows: dict[str, list[dict]]) -> nodes.paragraph:
     """How many names there are, and how many a peer computes too."""
     peers = [{row["peer"] for row in found if _is_peer(row["peer"])} for found in rows.values()]
     text = (
@@ -280,35 +214,7 @@ def _words(test: str) -> str:
     return re.sub(r" s(?= |$)", "’s", words)
 
 
-FILTER = """
-<p class="ledger-filter" hidden>
-<label>Show the lines with <input type="search" autocomplete="off"></label>
-<span role="status"></span></p>
-<script type="module">
-const filter = document.querySelector(".ledger-filter");
-const input = filter.querySelector("input");
-filter.hidden = false;
-const sections = [...document.querySelectorAll("section:has(table.ledger):not(:has(section))")];
-const lines = sections.map((section) => [...section.querySelectorAll("tbody tr")]);
-input.addEventListener("input", () => {
-  const words = input.value.toLowerCase().split(/\\s+/).filter(Boolean);
-  const names = new Set();
-  sections.forEach((section, k) => {
-    lines[k].forEach((row) => {
-      const text = row.textContent.toLowerCase();
-      row.hidden = !words.every((word) => text.includes(word));
-      if (!row.hidden) names.add(row.cells[0].textContent);
-    });
-    section.hidden = lines[k].every((row) => row.hidden);
-  });
-  filter.querySelector("[role=status]").textContent = `${names.size} names`;
-});
-</script>
-"""
-
-
 def setup(app) -> dict:
-    """Register the directives."""
-    app.add_directive("reference-ledger", ReferenceLedger)
+    """Register the directive."""
     app.add_directive("known-bugs", KnownBugs)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -16,6 +16,7 @@ from sphinx.application import Sphinx
 import lecture_map
 from registry import Page, chapters
 
+from . import library
 from .entries import LECTURES as SHORT
 from .places import Exercise, Place, Places, exercises_for
 from .search import number_of
@@ -100,7 +101,7 @@ class Rows:
         """A row of the first view: a concept and all that belongs to it."""
         places = self.places(page, row)
         name = self.concept_link(page, row)
-        cells = (slides_html(row), self.chapter_html(page, row, places), library_html(row))
+        cells = (slides_html(row), self.chapter_html(page, row, places), self.library_html(row))
         labels = HEADS["concepts"][1:]
         body = "".join(
             f'<div><b class="map-label">{label}</b>{cell}</div>'
@@ -111,6 +112,19 @@ class Rows:
             f'<li id="concept-{row["id"]}" data-lectures="{lectures}">'
             f'<div class="map-name">{name}</div>{body}</li>'
         )
+
+    def library_html(self, row: dict) -> str:
+        """What of the library settles a concept, and what its tests hold."""
+        names = ", ".join(map(self.name_html, row.get("names", [])))
+        tests = escape("; ".join(words_of_test(test) for test in row.get("tests", [])))
+        parts = [f"<p>{names}</p>"] if names else []
+        return "".join([*parts, f'<p class="map-tests">{tests}</p>'] if tests else parts)
+
+    def name_html(self, name: str) -> str:
+        """A name of the library, as a link to its entry if it has one."""
+        path = f"softlookup.{name}"
+        page = library.places().get(path)
+        return f'<a href="{self.address(page, path)}">{code(name)}</a>' if page else code(name)
 
     def chapter_html(self, page: Page, row: dict, places: list[Place]) -> str:
         """Sections with their cells and figures, then exercises and terms."""
@@ -209,14 +223,6 @@ def by_chapter(rows: list[dict]) -> list[tuple[Page, list[dict]]]:
     homes = lecture_map.homes()
     groups = {page: [row for row in rows if homes.get(row["id"]) == page] for page in chapters()}
     return [(page, found) for page, found in groups.items() if found]
-
-
-def library_html(row: dict) -> str:
-    """What of the library settles a concept, and what its tests hold."""
-    names = ", ".join(map(code, row.get("names", [])))
-    tests = escape("; ".join(words_of_test(test) for test in row.get("tests", [])))
-    parts = [f"<p>{names}</p>"] if names else []
-    return "".join([*parts, f'<p class="map-tests">{tests}</p>'] if tests else parts)
 
 
 def listed(kind: str, rows: list[str]) -> str:

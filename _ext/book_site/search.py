@@ -28,6 +28,7 @@ import registry
 
 from .figures import numbered_table
 from .kept import Keeper
+from .library import import_path, page_of
 
 SYNONYMS = Path(__file__).parent / "synonyms.yml"
 SILENT = (  # what is no text to be searched, or is an entry of its own
@@ -42,8 +43,8 @@ SILENT = (  # what is no text to be searched, or is an entry of its own
     nodes.image,
     glossary,
 )
-LEFT_OUT = ("reference_ledger", "lecture_map", "references")
-"""Pages of lists that lead elsewhere: what they list is found where it stands."""
+LEFT_OUT = re.compile(r"lecture_map|references|library_\w+")
+"""Pages of lists: what they list is found where it stands, and a function by its name."""
 SILENT_TEX = re.compile(
     r"\\(?:text\w*|math\w+|operatorname|[lr]Vert|[lr]vert|left|right|[dt]?frac|[,;! ])\*?|[{}$]"
 )
@@ -58,7 +59,6 @@ WHOLE = 500
 """So many letters of a text are kept as they stand; of the rest its words, each once."""
 FREQUENT = 1 / 25
 """A word that stands in more of the entries leads nowhere, and is left out of the rest."""
-FUNCTION_PLACE = re.compile(r"Chapter:\s+([\w-]+)#([\w-]+)")
 
 
 class Entry(NamedTuple):
@@ -169,7 +169,7 @@ class Entries(Keeper):
 
     def read(self, env: BuildEnvironment, document: nodes.document) -> list[Entry] | None:
         """The entries of a page; none of a page of lists."""
-        is_list = env.docname.rpartition("/")[2] in LEFT_OUT
+        is_list = LEFT_OUT.fullmatch(env.docname.rpartition("/")[2])
         return None if is_list else list(entries_of(document))
 
 
@@ -194,18 +194,15 @@ def anchor_of(env: BuildEnvironment, docname: str, slug: str) -> str:
     return slugs[slug][1] if slug in slugs else slug
 
 
-def functions(env: BuildEnvironment) -> Iterator[tuple[str, Entry]]:
-    """The library's public names, each with the page and the section that teach it."""
+def functions() -> Iterator[tuple[str, Entry]]:
+    """The library's public names, each with the page of its entry."""
     for name, text in reference_ledger.public_names().items():
-        place = FUNCTION_PLACE.search(text)
-        page = registry.by_name().get(place[1]) if place else None
-        if page is not None:
-            package, _, own = name.rpartition(".")
-            first = re.sub(r"\s+", " ", text.split("\n\n")[0].replace("``", ""))
-            first = re.sub(r"\$([^$]+)\$", lambda found: formula(found[1]), first)
-            anchor = anchor_of(env, page.docname, place[2])
-            spelled = re.sub(r"_|(?<=[a-z])(?=[A-Z])", " ", own)
-            yield page.docname, Entry("function", anchor, own, f"{spelled}; {package}", first)
+        package, _, own = name.rpartition(".")
+        first = re.sub(r"\s+", " ", text.split("\n\n")[0].replace("``", ""))
+        first = re.sub(r"\$([^$]+)\$", lambda found: formula(found[1]), first)
+        spelled = re.sub(r"_|(?<=[a-z])(?=[A-Z])", " ", own)
+        entry = Entry("function", import_path(name), own, f"{spelled}; {package}", first)
+        yield page_of(name), entry
 
 
 def number_of(env: BuildEnvironment, docname: str, kind: str, anchor: str) -> str:
@@ -239,13 +236,13 @@ def everything(env: BuildEnvironment) -> dict:
     slides = slide_titles(env)
     pages, rows = [], []
     by_docname = {page.docname: page for page in registry.pages()}
-    taught: dict[str, list[Entry]] = {}
-    for docname, function in functions(env):
-        taught.setdefault(docname, []).append(function)
+    entered: dict[str, list[Entry]] = {}
+    for docname, function in functions():
+        entered.setdefault(docname, []).append(function)
     for docname in [name for name in by_docname if name in env.found_docs]:
         page = by_docname[docname]
         pages.append([docname, env.titles[docname].astext(), page.number or 0])
-        for entry in [*Entries.kept(env).get(docname, []), *taught.get(docname, [])]:
+        for entry in [*Entries.kept(env).get(docname, []), *entered.get(docname, [])]:
             title, also = entry.title, entry.also
             if entry.kind in ("figure", "table", "exercise"):
                 number = number_of(env, docname, entry.kind, entry.anchor)

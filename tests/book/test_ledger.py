@@ -302,27 +302,7 @@ def test_an_equality_counts_where_it_is_asserted(tmp_path):
     assert not Source(path).asserts_equality("test_little")
 
 
-# the page
-
-
-def test_the_page_shows_every_name_and_the_filter_chooses(browser, site):
-    page = browser.new_page()
-    page.goto((site / "chapters" / "reference_ledger.html").as_uri())
-    rows = page.locator("table.ledger tbody tr")
-    shown = rows.evaluate_all(
-        "(rows) => rows.map((row) => row.closest('section').querySelector('h2').firstChild.data"
-        " + '.' + row.cells[0].textContent.trim())"
-    )
-    assert set(shown) == set(ledger.public_names())
-    page.get_by_label("Show the lines with").fill("softmax scipy")
-    texts = rows.evaluate_all("(all) => all.map((row) => [row.hidden, row.textContent])")
-    wanted = ["softmax" in text.lower() and "scipy" in text.lower() for _, text in texts]
-    assert 0 < sum(wanted) < 10
-    assert [not hidden for hidden, _ in texts] == wanted
-    assert page.locator("#ledger-bpe").is_hidden()
-    page.get_by_label("Show the lines with").fill("")
-    assert all(row.is_visible() for row in rows.all()[:50])
-    page.close()
+# the bugs
 
 
 def test_each_class_of_bugs_has_mutants_and_a_test_that_killed_each():

@@ -1,4 +1,4 @@
-"""Attention is a soft lookup: scores, weights, and a mix of the values (chapters 11 to 21).
+"""Attention is a soft lookup: scores, weights, and a mix of the values.
 
 Read in this order:
 
@@ -7,7 +7,8 @@ Read in this order:
 - ``dot_product``: scaled dot-product attention
 - ``graph``: the same along the edges of a graph
 - ``cost``: what attention costs, and what a recurrence does
-- ``multi_head``: many heads side by side; ``cache``: the keys and values of the past, kept
+- ``multi_head`` and ``grouped_query``: many heads side by side
+- ``cache``: the keys and values of the past, kept
 - ``positions`` and ``efficient``: where a token stands, and long texts; packages of their own
 """
 

@@ -1,4 +1,4 @@
-"""Language models: how likely a text is, and which word comes next (chapters 8, 9, 12 and 20).
+"""Language models: how likely a text is, and which word comes next.
 
 Read in this order:
 

@@ -1,4 +1,4 @@
-"""The layers without attention, from which deep networks are built (chapters 10 and 17).
+"""The layers without attention, from which deep networks are built.
 
 Read in this order:
 

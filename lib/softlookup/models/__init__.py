@@ -1,4 +1,4 @@
-"""Whole models, put together from the layers and from attention (chapters 17 to 22).
+"""Whole models, put together from the layers and from attention.
 
 Read in this order:
 

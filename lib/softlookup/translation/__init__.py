@@ -1,4 +1,4 @@
-"""Translation: from one sequence to another, and how good the result is (chapters 11, 18 and 20).
+"""Translation: from one sequence to another, and how good the result is.
 
 Read in this order:
 

@@ -1,4 +1,4 @@
-"""Words as numbers: from rules and counts to vectors that are learned (chapters 1 to 6).
+"""Words as numbers: from rules and counts to vectors that are learned.
 
 Read in this order:
 
