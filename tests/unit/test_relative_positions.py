@@ -1,5 +1,6 @@
 """Relative and stretched positions: the pencil's numbers, the formulas by loops, bad input."""
 
+import copy
 import math
 import re
 
@@ -187,6 +188,17 @@ def test_linear_interpolation_squeezes_the_positions(generator):
     places = torch.tensor([0, 1, 7, 30, 101])
     stretched = StretchedRotary(6, "linear", 4.0, 16, base=100.0)
     assert_close(stretched(rows, 4 * places), Rotary(6, base=100.0)(rows, places))
+
+
+@pytest.mark.parametrize("make", [lambda: Rotary(6), lambda: StretchedRotary(6, "yarn", 2.0, 16)])
+def test_the_frequencies_stay_what_they_are_on_any_device_and_in_any_precision(make):
+    """A model built on "meta", moved to half precision, or copied still knows its places."""
+    expected = make().omega
+    with torch.device("meta"):
+        built = make()
+    for rotary in (built, make().half(), copy.deepcopy(make()).to(torch.bfloat16)):
+        assert rotary.omega.dtype == F64
+        assert_close(rotary.angles(torch.tensor([3])), 3 * expected[None])
 
 
 def test_a_stretched_rotary_keeps_nothing_to_train_or_to_save():

@@ -1,53 +1,58 @@
-"""Checks of chapter 20: gaps, a likelihood, a count, gradients, and what conditionals say."""
+"""Checks of chapter 20: gaps, a likelihood, a width, a leak, and what conditionals say."""
 
 import math
+from collections.abc import Callable
 from itertools import product
 
 import torch
 from torch import Tensor
 
-from softlookup.exercises.compare import advised, close, compare, numbers, scalar
+from softlookup.exercises.compare import advised, compare, numbers, scalar
 from softlookup.exercises.verdict import Answer, Wrong, exercise
-from softlookup.models import GPTConfig
+from softlookup.masks import causal_mask
+from softlookup.models import EncoderBlock, GPTConfig
 from softlookup.models.gpt import parameter_count
 
-GPT1 = (40_478, 512, 768, 12)
-SIZES = (GPT1, (7, 5, 4, 1), (50, 16, 12, 2), (11, 3, 8, 5))
-"""Vocabulary, context, width, blocks."""
-TWO = "Return two matrices: the gradient through the lookup, and that through the scores."
+SIZES = ((50, 16, 2, 12), (40_478, 512, 12, 768), (7, 5, 1, 4), (300, 40, 3, 9))
+"""Vocabulary, context, blocks, width."""
 
 
-@exercise("return three shares of all tokens.")
-def check_shares(my_shares: Answer) -> str:
-    """Check a function of (share, hidden, replaced): of all tokens, which share has which fate.
+@exercise("return two shares of the tokens that are read and are no mask.")
+def check_doubt(my_doubt: Answer) -> str:
+    """Check a function of (share, hidden, replaced): how far an ordinary token can be trusted.
 
     Args:
-        my_shares: The learner's function; it returns three numbers: the share of all tokens that
-            become the mask, that become another token, and that are chosen but stay.
+        my_doubt: The learner's function; it returns two numbers. Of the tokens that are read and
+            are no mask: the share that is asked for, and the share that has been replaced.
 
     Chapter: objectives#exercises
     """
-    for share, hidden, replaced in ((0.2, 0.5, 0.3), (0.15, 0.8, 0.1), (0.4, 1.0, 0.0)):
-        kept = 1 - hidden - replaced
-        expected = share * torch.tensor([hidden, replaced, kept], dtype=torch.float64)
-        case = f"For {share}, {hidden}, {replaced} yours are"
-
-        def otherwise(found: Tensor, _: Tensor, share: float = share, case: str = case) -> str:
-            if math.isclose(found[0], share, rel_tol=1e-6):
-                return "That is the slide's claim: not all that are chosen become the mask."
-            shown = ", ".join(f"{value:.4g}" for value in found.tolist())
-            return f"{case} {shown}; they should sum to {share}."
-
+    for share, hidden, replaced in ((0.2, 0.5, 0.3), (0.15, 0.8, 0.1), (0.4, 0.75, 0.25)):
+        ordinary = 1 - share * hidden
+        of_all = share * torch.tensor([1 - hidden, replaced], dtype=torch.float64)
+        kept = share * (1 - hidden - replaced)
         mistakes = [
+            (of_all, "These are shares of all tokens. Some of them are masks: leave those out."),
+            (of_all / share, "These are shares of the chosen tokens; most tokens are not chosen."),
             (
-                expected / share,
-                "These are shares of the chosen tokens. Of all tokens, fewer: only some are "
-                "chosen.",
+                of_all / (1 - share),
+                "Divided by the tokens that were not chosen. Some that were chosen are no mask.",
             ),
-            (expected[[0, 2, 1]], "The last two are exchanged: first the replaced, then the kept."),
+            ((of_all / ordinary).flip(0), "The two are exchanged: first the share asked for."),
+            (
+                torch.tensor([kept, share * replaced]) / ordinary,
+                "A replaced token is asked for, too, and not only one that was kept.",
+            ),
         ]
-        compare(my_shares(share, hidden, replaced), expected, "Your answer", mistakes, otherwise)
-    return "12% become the mask, 1.5% another token, 1.5% are kept: together the chosen 15%."
+        case = f"For {share}, {hidden}, {replaced}"
+
+        def otherwise(found: Tensor, expected: Tensor, case: str = case) -> str:
+            shown = ", ".join(f"{value:.4g}" for value in found.tolist())
+            return f"{case} yours are {shown}. How many of 1,000 tokens are no mask when read?"
+
+        answer = my_doubt(share, hidden, replaced)
+        compare(answer, of_all / ordinary, "Your answer", mistakes, otherwise)
+    return "Of the words that look ordinary, 3.4% are asked for with BERT's shares, and 1.7% false."
 
 
 @exercise("return the log-likelihood.")
@@ -71,77 +76,101 @@ def check_likelihood(my_log_likelihood: Answer) -> str:
     return "Each token from the k before it: the sum is the log-likelihood, given the first token."
 
 
-@exercise("return the number of parameters.")
-def check_count(my_count: Answer) -> str:
-    """Check a function of (vocab_size, context, d_model, n_layers): GPT-1's parameters.
+@exercise("return the width.")
+def check_width(my_width: Answer) -> str:
+    """Check a function of (n_parameters, vocab_size, context, n_layers): the widest GPT-1.
 
     Args:
-        my_count: The learner's function.
+        my_width: The learner's function; it returns the largest ``d_model`` with which a GPT-1 has
+            at most ``n_parameters``.
 
     Chapter: objectives#exercises
     """
-    for sizes in SIZES[::-1]:
-        vocab_size, context, d_model, n_layers = sizes
-        config = GPTConfig(vocab_size, context, d_model, 1, n_layers, norm_first=False)
-        expected = parameter_count(config)
-        found = scalar(my_count(*sizes), "The number")
-        if found != expected:
-            mistakes = [
-                (
-                    vocab_size * d_model,
-                    "The output has no table of its own: W_e is used twice, and counted once.",
-                ),
-                (-context * d_model, "The table of positions is missing, one row for each place."),
-                (
-                    -n_layers * (4 + 5 + 2) * d_model,
-                    "Biases are missing: each linear map has one, and so does each LayerNorm.",
-                ),
-                (-n_layers * 9 * d_model, "The biases of the linear maps are missing."),
-                (
-                    -n_layers * 4 * d_model,
-                    "A block has two LayerNorms, each with a gain and a shift.",
-                ),
-                (2 * d_model, "GPT-1 has no norm behind the last block: it is post-norm."),
-            ]
-            aside = f"For {sizes} yours is {found:,.0f}, and it is {expected:,}."
-            raise Wrong(advised(found - expected, mistakes, aside, rel_tol=0))
-    return "GPT-1 has 116,534,784 parameters, a quarter of them in its tables."
+    cases = []
+    for *sizes, width in SIZES:
+        exact, above = _count(*sizes, width), _count(*sizes, width + 1)
+        cases += [((exact, *sizes), width), ((exact - 1, *sizes), width - 1)]
+        near = exact - 5 * sizes[2] * width  # the norms make the difference
+        cases += [((near, *sizes), width - 1), ((above - 1, *sizes), width)]
+    found = [scalar(my_width(*given), "The width") for given, _ in cases]
+    rights = [right for _, right in cases]
+    if found != rights:
+        for off, advice in _MISCOUNTED:
+            if found == [_widest(given, off) for given, _ in cases]:
+                raise Wrong(advice)
+        for yours, (given, right) in zip(found, cases, strict=True):
+            if yours != right:
+                raise Wrong(f"For {given} yours is {yours:g}, and it is {right}.")
+    return "The widest that fits, to the last parameter: GPT-1's 116,534,784 give 768."
 
 
-@exercise("return the two gradients.")
-def check_gradients(my_gradients: Answer) -> str:
-    """Check a function of (E, ids): the two gradients of a tied table, one for each of its uses.
-
-    The model is the smallest there is: row i is ``E[ids[i]]``, its scores are that row times
-    $E^\\top$, and the loss is the mean cross-entropy of the next tokens.
+@exercise("return the probabilities at the gaps.")
+def check_masked(my_masked: Answer) -> str:
+    """Check a function of (E, P, blocks, ids, gaps, mask_id): what a masked model says.
 
     Args:
-        my_gradients: The learner's function; it returns two matrices as large as E: the gradient
-            through the lookup, and the gradient through the scores.
+        my_masked: The learner's function; it returns one row for each gap, the probability of each
+            token there.
 
     Chapter: objectives#exercises
     """
-    generator = torch.Generator().manual_seed(17)
-    for n, vocab_size, d_model in ((4, 3, 2), (7, 5, 3)):
-        E = torch.randn(vocab_size, d_model, generator=generator, dtype=torch.float64)
-        ids = torch.randint(vocab_size, (n,), generator=generator)
-        lookup, scores = _two_uses(E, ids)
-        found = [numbers(one, E, "Each gradient") for one in my_gradients.several(2, TWO, E, ids)]
-        mistakes = [
-            (
-                (scores, lookup),
-                "The two are exchanged: first through the lookup, then through the scores.",
-            ),
-            (
-                (lookup + scores, lookup + scores),
-                "Both are the whole gradient. Cut one use at a time off, with detach().",
-            ),
-            (((n - 1) * lookup, (n - 1) * scores), "Take the mean of the losses, not their sum."),
+    for vocab_size, n, width, gaps in ((7, 5, 4, [3]), (11, 6, 8, [4, 1]), (5, 4, 4, [0, 2, 3])):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(vocab_size)
+            blocks = [EncoderBlock(width, 2, 2 * width, norm_first=False) for _ in range(2)]
+            E, P = torch.randn(vocab_size, width).double(), torch.randn(n + 2, width).double()
+            ids = torch.randint(1, vocab_size, (n,))
+        blocks = [block.double().eval() for block in blocks]
+        given = (E, P, blocks, ids, gaps, 0)
+        expected = _masked(*given)
+        open_ids = [
+            _masked(E, P, blocks, ids.index_fill(0, torch.tensor([gap]), 0), [gap], None)
+            for gap in gaps
         ]
-        mistakes = [(torch.stack(pair), advice) for pair, advice in mistakes]
-        expected = torch.stack([lookup, scores])
-        compare(torch.stack(found), expected, "The pair", mistakes, _wrong_gradient)
-    return "Their sum is the gradient of the tied table: one row is moved by both of its jobs."
+        mistakes = [
+            (_masked(*given, mask=causal_mask(n)), "Your words read only what stands before them."),
+            (_masked(*given[:5], None), "The answers can be read: put the mask there first."),
+            (_masked(E, torch.zeros_like(P), *given[2:]), "The positions are missing."),
+            (torch.cat(open_ids), "You hide one gap at a time. All are hidden in the same pass."),
+            (
+                _masked(E, P, [lambda x: x], ids, gaps, 0),
+                "The blocks are missing: each row is still a word and its place.",
+            ),
+            (_masked(E, P, blocks[:1], ids, gaps, 0), "Only the first block has been used."),
+            (expected.log(), "These are logarithms; return probabilities."),
+        ]
+        compare(my_masked(*given), expected, "Your answer", mistakes, _wrong_masked)
+    return "Words and places, blocks without a causal mask, the table again: a small BERT."
+
+
+@exercise("return who reads whom.")
+def check_reads(my_reads: Answer) -> str:
+    """Check a function of (scores_of, n, vocab_size): which row of a net reads which token.
+
+    Args:
+        my_reads: The learner's function. ``scores_of(ids)`` takes a list of n ids and gives one row
+            of scores for each place. It returns n rows of n truth values: row i, column j is true
+            if what stands at place j can change row i.
+
+    Chapter: objectives#exercises
+    """
+    for n, vocab_size, seed in ((4, 4, 0), (5, 6, 1), (6, 5, 2)):
+        scores_of, reads = _unknown_net(n, vocab_size, seed)
+        found = numbers(my_reads(scores_of, n, vocab_size), reads.double(), "Your table").bool()
+        if found.equal(reads):
+            continue
+        if found.equal(reads.mT):
+            raise Wrong("Rows and columns are exchanged: row i, column j is true if row i reads j.")
+        if found.equal(reads.tril()) or found.equal(reads.triu(1)):
+            raise Wrong("Half of the table is missing: rows may read on either side of them.")
+        i, j = (found != reads).nonzero()[0].tolist()
+        if reads[i, j]:
+            raise Wrong(
+                f"Row {i} reads token {j}, and you say that it does not. Some tokens look alike to "
+                "this net: a change that nobody notices is no proof."
+            )
+        raise Wrong(f"Row {i} does not read token {j}. Change one token at a time, and no other.")
+    return "Three nets, and every leak is found: rows that read what comes after them."
 
 
 @exercise("return a distribution for each gap.")
@@ -319,15 +348,72 @@ def _likelihood_mistakes(text: list[int], k: int, right: float) -> list[tuple[fl
     ]
 
 
-def _wrong_gradient(found: Tensor, expected: Tensor) -> str:
-    k = 0 if not close(found[0], expected[0]) else 1
-    worst = (found[k] - expected[k]).abs().max()
-    off = f"The gradient through the {('lookup', 'scores')[k]} is off by up to {worst:.3g}."
-    return f"{off} Which tokens are read, and which are predicted?"
+def _count(vocab_size: int, context: int, n_layers: int, d_model: int) -> int:
+    config = GPTConfig(vocab_size, context, d_model, 1, n_layers, norm_first=False)
+    return parameter_count(config)
 
 
-def _two_uses(E: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-    read, said = (E.clone().requires_grad_(True) for _ in range(2))
-    scores = read[ids[:-1]] @ said.mT
-    torch.nn.functional.cross_entropy(scores, ids[1:]).backward()
-    return read.grad, said.grad
+_MISCOUNTED = [
+    (lambda V, n, L, d: V * d, "The output has no table of its own: count it once."),
+    (lambda V, n, L, d: -n * d, "The table of positions is missing."),
+    (lambda V, n, L, d: -(V + n) * d, "Both tables are missing."),
+    (lambda V, n, L, d: -13 * L * d, "The biases and the norms are missing."),
+    (lambda V, n, L, d: -4 * L * d, "The norms are missing: two in each block."),
+    (lambda V, n, L, d: 2 * d, "GPT-1 has no norm behind the last block: it is post-norm."),
+]
+"""By how much a count is off, from vocabulary, context, blocks and width; and what to say."""
+
+
+def _widest(given: tuple[int, int, int, int], off: Callable[..., int]) -> int:
+    """The largest width that is within the budget by a wrong count, which rises with the width."""
+    budget, *sizes = given
+    low, high = 0, 1
+    while _count(*sizes, high) + off(*sizes, high) <= budget:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = _count(*sizes, middle) + off(*sizes, middle) <= budget
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def _masked(
+    E: Tensor,
+    P: Tensor,
+    blocks: list,
+    ids: Tensor,
+    gaps: list[int],
+    mask_id: int | None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The right answer; without ``mask_id`` nothing is hidden, with ``mask`` not all is read."""
+    if mask_id is not None:
+        ids = ids.index_fill(0, torch.tensor(gaps), mask_id)
+    x = E[ids] + P[: len(ids)]
+    for block in blocks:
+        x = block(x) if mask is None else block(x, mask)
+    return (x[gaps] @ E.mT).softmax(dim=-1).detach()
+
+
+def _wrong_masked(found: Tensor, expected: Tensor) -> str:
+    if ((found.sum(dim=-1) - 1).abs() > 1e-6).any():
+        return "Each row should sum to 1: a softmax over the tokens."
+    return f"A probability is off by up to {(found - expected).abs().max():.3g}."
+
+
+def _unknown_net(n: int, vocab_size: int, seed: int) -> tuple[Callable[[object], Tensor], Tensor]:
+    """A net that mixes some tokens into each row, and which; tokens 0 and 1 look alike to it."""
+    generator = torch.Generator().manual_seed(seed)
+    reads = torch.rand(n, n, generator=generator) < 0.5
+    reads[0, n - 1], reads[n - 1, 0] = True, False
+    rows = torch.randn(n, n, vocab_size, vocab_size, generator=generator, dtype=torch.float64)
+    rows[:, :, 1] = rows[:, :, 0]
+
+    def scores_of(ids: object) -> Tensor:
+        ids = torch.as_tensor(ids)
+        if ids.shape != (n,):
+            raise ValueError(f"a text has {n} ids; got shape {tuple(ids.shape)}")
+        seen = rows[:, torch.arange(n), ids] * reads[:, :, None]
+        return seen.sum(dim=1).tanh()
+
+    return scores_of, reads

@@ -1,4 +1,4 @@
-"""Checks of chapter 19: codes, a table without labels, a period, a ripple, two rotary riddles."""
+"""Checks of chapter 19: codes, a table without labels, a base, a ripple, two rotary riddles."""
 
 import math
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from softlookup.exercises.verdict import Answer, Wrong, exercise
 
 _WIDTH, _FIRST, _FOUND = 36, 6, [41, 7, 163, 90]  # of the table without labels
 _LONGEST, _WIDEST = 200, 64  # where it is to be searched
+_REACH, _SHORT = 100_000, 512  # of the clock for long texts
 _BACK, _TEXT, _LOUDEST, _ENOUGH = 7, 2000, 12, 0.95  # of the head that reads seven back
 
 
@@ -80,35 +81,41 @@ def check_found(d: Answer, first: Answer, positions: Answer) -> str:
     return _labels(int(width), int(column), yours.long())
 
 
-@exercise("compute the period.", "which base would make the slide's period true?")
-def check_period(true_period: Answer, base: Answer) -> str:
-    """Check the period of the slowest pair of d = 50, and the base that would make the slide right.
+@exercise("compute the base.", "how many pairs come round?")
+def check_clock(base: Answer, pairs: Answer) -> str:
+    """Check the base of a clock for long texts, and how many hands come round in a short one.
 
     Args:
-        true_period: In positions, to two decimals.
-        base: The base with which that pair's period is the slide's 20000π.
+        base: With it the last pair of d = 128 has a period of 100,000.
+        pairs: How many of the 64 pairs have a period of at most 512 then.
 
     Chapter: positions#exercises
     """
-    exact, slide = period(24, 50), 20000 * math.pi
-    yours = one_number(true_period.value, "The period")
+    turn = 2 * math.pi
+    right = (_REACH / turn) ** (128 / 126)
+    yours = one_number(base.value, "The base")
     mistakes = [
-        (slide, "That is the slide's 20000π: it takes the exponent for 1. Use 48/50."),
-        (exact / math.pi, "That is the period divided by π; give it in positions."),
-        (exact / (2 * math.pi), "That is 1/ω. A full turn is 2π."),
-        (1 / exact, "That is 1/period: how often it turns in one position."),
-        (2 * math.pi / exact, "That is ω, the angle from one position to the next."),
-        (2 * math.pi * 10000 ** (24 / 50), "The exponent is 2i/d with i = 24, so 48/50."),
-        (2 * math.pi * 10000 ** (96 / 50), "48 is already 2i: the exponent is 48/50."),
+        (_REACH / turn, "The last pair is number 63, not 64: its exponent is 126/128, not 1."),
+        (_REACH ** (128 / 126), "A full turn is 2π, not 1."),
+        (_REACH, "That is the period itself. It is 2π times a power of the base."),
+        ((_REACH / turn) ** (126 / 128), "The other way round: solve b^(126/128) for b."),
+        ((_REACH / turn) ** (128 / 63), "The exponent is 2i/d with i = 63, so 126/128."),
+        ((_REACH * turn) ** (128 / 126), "Divide by 2π: the period is 2π times the power."),
     ]
-    if abs(yours - exact) > 0.01:
-        near = math.isclose(yours, exact, rel_tol=1e-3)
-        aside = "Solve ω · period = 2π, with ω = 1 / 10000^(48/50)."
-        aside = "To two decimals, please." if near else aside
+    if not math.isclose(yours, right, rel_tol=1e-4):
+        longer = turn * max(yours, 0) ** (126 / 128)
+        aside = f"With a base of {yours:g} the last period is {longer:,.0f}, not 100,000."
         raise Wrong(advised(yours, mistakes, aside, rel_tol=1e-4))
-    right = 10000 ** (50 / 48)
-    _base(one_number(base.value, "The base"), right, slide / exact)
-    return f"With a base of {right:,.0f} the slide would be right; with 10,000 it is not."
+    count = sum(period(i, 128, base=right) <= _SHORT for i in range(64))
+    found = one_number(pairs.value, "The number of pairs")
+    slips = [
+        (count - 1, "That is the number of the last one that comes round; they start at 0."),
+        (64 - count, "That is how many do not come round."),
+        (2 * count, "That is the number of columns; two make a pair."),
+    ]
+    if found != count:
+        raise Wrong(advised(found, slips, f"Compare each of the 64 periods with {_SHORT}."))
+    return f"Of 64 hands only {count} have shown all their angles within {_SHORT} positions."
 
 
 @exercise("give a base.", "give the query.", "give the key.")
@@ -272,24 +279,6 @@ def _labels(d: int, first: int, t: Tensor) -> str:
                 f"{_list(row)}; the table has {_list(printed)} for p{k}."
             )
     return "All sixteen numbers, at three decimals: now the table has its labels."
-
-
-def _base(yours: float, right: float, factor: float) -> None:
-    """Judge the base with which the last pair of d = 50 would have the slide's period."""
-    mistakes = [
-        (factor, "That is the factor between the two periods. Which base gives the longer one?"),
-        (
-            10000 * factor,
-            "Not so: a base larger by some factor makes the period larger by that "
-            "factor to the power of 48/50 only.",
-        ),
-        (10000 ** (48 / 50), "The other way round: solve b^(48/50) = 10,000 for b."),
-        (10000, "With 10,000 the period is the one that you have just computed."),
-    ]
-    if not math.isclose(yours, right, rel_tol=1e-3):
-        longer = 2 * math.pi * max(yours, 0) ** (48 / 50)
-        aside = f"With a base of {yours:g} the period is {longer:.0f}, not 20000π."
-        raise Wrong(advised(yours, mistakes, aside, rel_tol=1e-3))
 
 
 def _scores_by_distance(query: Tensor, key: Tensor, base: float) -> Tensor:

@@ -6,31 +6,49 @@ from itertools import product
 import torch
 
 from softlookup.exercises.objectives import (
-    check_count,
+    check_doubt,
     check_fill,
-    check_gradients,
     check_joint,
     check_likelihood,
-    check_shares,
+    check_masked,
+    check_reads,
+    check_width,
 )
 from softlookup.language_models import next_token_log_probabilities
 
 RIGHT, WRONG = {}, {}
 
 
-# Shares
+# How far an ordinary token can be trusted
 
 
-def book_shares(share, hidden, replaced):
-    return share * hidden, share * replaced, share * (1 - hidden - replaced)
+def book_doubt(share, hidden, replaced):
+    ordinary = 1 - share * hidden
+    return share * (1 - hidden) / ordinary, share * replaced / ordinary
 
 
-def drawn_shares(share, hidden, replaced):
-    kept = torch.tensor([hidden, replaced, 1 - hidden - replaced], dtype=torch.float64)
-    return kept * share
+def counted_doubt(share, hidden, replaced):
+    fates = torch.tensor([share * hidden, share * replaced, share * (1 - hidden - replaced)])
+    fates = torch.cat([fates.double(), torch.tensor([1 - share])])
+    asked, false = fates[1] + fates[2], fates[1]
+    return torch.stack([asked, false]) / fates[1:].sum()
 
 
-RIGHT[check_shares] = [(shares, "12%") for shares in [book_shares, drawn_shares]]
+RIGHT[check_doubt] = [(doubt, "3.4%") for doubt in [book_doubt, counted_doubt]]
+WRONG[check_doubt] = [
+    (..., "Nothing to check"),
+    (lambda s, h, r: ..., "Nothing to check"),
+    (lambda s, h, r: (s * (1 - h), s * r), "These are shares of all tokens"),
+    (lambda s, h, r: (1 - h, r), "shares of the chosen"),
+    (lambda s, h, r: (s * (1 - h) / (1 - s), s * r / (1 - s)), "that were not chosen"),
+    (lambda s, h, r: book_doubt(s, h, r)[::-1], "exchanged"),
+    (
+        lambda s, h, r: (s * (1 - h - r) / (1 - s * h), s * r / (1 - s * h)),
+        "A replaced token is asked for, too",
+    ),
+    (lambda s, h, r: (0.5, 0.1), "How many of 1,000 tokens"),
+    (lambda s, h, r: s * h, "shape"),
+]
 
 
 # Likelihood
@@ -71,69 +89,129 @@ def from_the_kth(ids, k, row_of):
 RIGHT[check_likelihood] = [(book_likelihood,), (by_library,)]
 
 
-# Parameters
+# The widest that fits
 
 
-def book_count(vocab_size, context, d_model, n_layers):
-    attention = 4 * d_model * d_model + 4 * d_model
-    feed_forward = 8 * d_model * d_model + 5 * d_model
-    norms = 2 * 2 * d_model
-    return (vocab_size + context) * d_model + n_layers * (attention + feed_forward + norms)
+def count(d, vocab_size, context, n_layers):
+    return (vocab_size + context) * d + n_layers * (12 * d * d + 13 * d)
 
 
-def by_formula(V, n, d, L):
-    return d * (V + n + L * (12 * d + 13))
+def by_search(n_parameters, vocab_size, context, n_layers, cost=count):
+    d = 0
+    while cost(d + 1, vocab_size, context, n_layers) <= n_parameters:
+        d += 1
+    return d
 
 
-RIGHT[check_count] = [
-    (count, f"{count(40_478, 512, 768, 12):,}") for count in [book_count, by_formula]
+def by_formula(n, vocab_size, context, n_layers):
+    a, b = 12 * n_layers, vocab_size + context + 13 * n_layers
+    return (math.isqrt(b * b + 4 * a * n) - b) // (2 * a)
+
+
+def costing(extra):
+    return lambda *given: by_search(*given, cost=lambda d, *g: count(d, *g) + extra(d, *g))
+
+
+RIGHT[check_width] = [(by_search, "768"), (by_formula, "768")]
+WRONG[check_width] = [
+    (..., "Nothing to check"),
+    (lambda *given: by_search(*given) + 1, "and it is"),
+    (costing(lambda d, V, n, L: V * d), "no table of its own"),
+    (costing(lambda d, V, n, L: -n * d), "The table of positions is missing"),
+    (costing(lambda d, V, n, L: -(V + n) * d), "Both tables are missing"),
+    (costing(lambda d, V, n, L: -13 * L * d), "The biases and the norms are missing"),
+    (costing(lambda d, V, n, L: -4 * L * d), "two in each block"),
+    (costing(lambda d, V, n, L: 2 * d), "no norm behind the last block"),
+    (lambda *given: [1, 2], "shape"),
 ]
 
 
-# Two gradients
+# A masked model
 
 
-def book_gradients(E, ids):
-    read, said = E.clone().requires_grad_(True), E.clone().requires_grad_(True)
-    scores = read[ids[:-1]] @ said.mT
-    torch.nn.functional.cross_entropy(scores, ids[1:]).backward()
-    return read.grad, said.grad
+def masked(E, P, blocks, ids, gaps, mask_id, *, mask=None, n_blocks=None, hide=True):
+    read = ids.clone()
+    if hide:
+        read[gaps] = mask_id
+    x = E[read] + P[: len(ids)]
+    for block in blocks[:n_blocks]:
+        x = block(x, mask)
+    return torch.softmax(x @ E.T, dim=-1)[gaps]
 
 
-def gradients_by_formula(E, ids):
-    rows, n = E[ids[:-1]], len(ids) - 1
-    error = torch.softmax(rows @ E.mT, dim=-1)
-    error[torch.arange(n), ids[1:]] -= 1
-    lookup = torch.zeros_like(E).index_add(0, ids[:-1], error @ E / n)
-    return [lookup, error.mT @ rows / n]
+def with_full_mask(*given):
+    n = len(given[3])
+    return masked(*given, mask=torch.ones(n, n, dtype=torch.bool)).tolist()
 
 
-def whole_twice(E, ids):
-    lookup, scores = book_gradients(E, ids)
-    return lookup + scores, lookup + scores
+def in_place(E, P, blocks, ids, gaps, mask_id):
+    ids[gaps] = mask_id
+    return masked(E, P, blocks, ids, gaps, mask_id)
 
 
-def summed(E, ids):
-    return tuple((len(ids) - 1) * one for one in book_gradients(E, ids))
+def one_at_a_time(E, P, blocks, ids, gaps, mask_id):
+    return torch.cat([masked(E, P, blocks, ids, [gap], mask_id) for gap in gaps])
 
 
-def without_shift(E, ids):
-    read, said = E.clone().requires_grad_(True), E.clone().requires_grad_(True)
-    torch.nn.functional.cross_entropy(read[ids] @ said.mT, ids).backward()
-    return read.grad, said.grad
+def one_way(*given):
+    n = len(given[3])
+    return masked(*given, mask=torch.ones(n, n, dtype=torch.bool).tril())
 
 
-RIGHT[check_gradients] = [(book_gradients,), (gradients_by_formula,)]
-
-
-WRONG[check_shares] = [
+RIGHT[check_masked] = [(masked,), (with_full_mask,), (in_place,)]
+WRONG[check_masked] = [
     (..., "Nothing to check"),
-    (lambda s, h, r: ..., "Nothing to check"),
-    (lambda s, h, r: (h, r, 1 - h - r), "shares of the chosen"),
-    (lambda s, h, r: (s, 0.0, 0.0), "the slide's claim"),
-    (lambda s, h, r: (s * h, s * (1 - h - r), s * r), "exchanged"),
-    (lambda s, h, r: (s * h, 0.1, 0.2), "they should sum to 0.2"),
-    (lambda s, h, r: s * h, "shape"),
+    (one_way, "only what stands before them"),
+    (lambda *given: masked(*given, hide=False), "The answers can be read"),
+    (lambda E, P, *rest: masked(E, 0 * P, *rest), "The positions are missing"),
+    (one_at_a_time, "one gap at a time"),
+    (lambda *given: masked(*given, n_blocks=0), "The blocks are missing"),
+    (lambda *given: masked(*given, n_blocks=1), "Only the first block"),
+    (lambda *given: masked(*given).log(), "These are logarithms"),
+    (lambda *given: 2 * masked(*given), "Each row should sum to 1"),
+    (lambda *given: masked(*given).flip(1), "is off by up to"),
+    (lambda *given: masked(*given)[0], "shape"),
+]
+
+
+# Who reads whom
+
+
+def by_all_changes(scores_of, n, vocab_size):
+    start = [0] * n
+    plain = scores_of(start)
+    table = []
+    for j in range(n):
+        column = torch.zeros(n, dtype=torch.bool)
+        for token in range(vocab_size):
+            changed = list(start)
+            changed[j] = token
+            column |= (scores_of(changed) != plain).any(dim=1)
+        table.append(column)
+    return torch.stack(table, dim=1)
+
+
+def by_one_change(scores_of, n, vocab_size):
+    return by_all_changes(scores_of, n, 2)
+
+
+def all_together(scores_of, n, vocab_size):
+    moved = (scores_of([0] * n) != scores_of([2] * n)).any(dim=1)
+    return moved[:, None].expand(n, n)
+
+
+RIGHT[check_reads] = [
+    (by_all_changes,),
+    (lambda *given: by_all_changes(*given).int().tolist(),),
+]
+WRONG[check_reads] = [
+    (..., "Nothing to check"),
+    (by_one_change, "Some tokens look alike"),
+    (all_together, "Change one token at a time"),
+    (lambda *given: by_all_changes(*given).mT, "Rows and columns are exchanged"),
+    (lambda *given: by_all_changes(*given).tril(), "Half of the table is missing"),
+    (lambda *given: by_all_changes(*given).triu(1), "Half of the table is missing"),
+    (lambda *given: by_all_changes(*given)[0], "shape"),
 ]
 
 
@@ -154,39 +232,6 @@ WRONG[check_likelihood] = [
     (likelihood_with(lambda x: -x), "The sign"),
     (likelihood_with(lambda x: x / 5), "a mean"),
     (likelihood_with(lambda x: x / math.log(2)), "natural logarithms"),
-]
-
-
-def count_off(off):
-    return lambda V, n, d, L: book_count(V, n, d, L) + off(V, n, d, L)
-
-
-WRONG[check_count] = [
-    (..., "Nothing to check"),
-    (count_off(lambda V, n, d, L: V * d), "no table of its own"),
-    (count_off(lambda V, n, d, L: -n * d), "table of positions"),
-    (count_off(lambda V, n, d, L: -11 * L * d), "each linear map has one"),
-    (count_off(lambda V, n, d, L: -9 * L * d), "biases of the linear maps"),
-    (count_off(lambda V, n, d, L: -4 * L * d), "two LayerNorms"),
-    (count_off(lambda V, n, d, L: 2 * d), "no norm behind"),
-    (count_off(lambda V, n, d, L: 1), "yours is"),
-]
-
-
-def lookup_alone(E, ids):
-    return book_gradients(E, ids)[0], torch.zeros_like(E)
-
-
-WRONG[check_gradients] = [
-    (..., "Nothing to check"),
-    (lambda E, ids: ..., "Nothing to check"),
-    (lambda E, ids: book_gradients(E, ids)[::-1], "exchanged"),
-    (whole_twice, "the whole gradient"),
-    (summed, "the mean"),
-    (without_shift, "through the lookup is off"),
-    (lookup_alone, "through the scores is off"),
-    (lambda E, ids: E, "Return two matrices"),
-    (lambda E, ids: (E, E[0]), "shape"),
 ]
 
 

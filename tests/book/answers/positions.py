@@ -8,10 +8,10 @@ import torch
 from softlookup.attention.positions import period, sinusoidal
 from softlookup.exercises.positions import (
     check_back,
+    check_clock,
     check_codes,
     check_first_rise,
     check_found,
-    check_period,
     check_unknown_rotary,
 )
 
@@ -118,38 +118,34 @@ WRONG[check_found] = [
 ]
 
 
-# The period
+# A clock for long texts
 
-EXACT = 2 * math.pi * 10000**0.96
-BASE = 10000 ** (50 / 48)
+BASE = (100_000 / (2 * math.pi)) ** (128 / 126)
 
 
-RIGHT[check_period] = [
-    (EXACT, BASE),
-    (43469.02, 14678),
-    (torch.tensor([period(24, 50)]), np.float64(BASE)),
+RIGHT[check_clock] = [
+    (BASE, 29),
+    (round(BASE), 29.0),
+    (torch.tensor([BASE]), np.int64(sum(period(i, 128, base=BASE) <= 512 for i in range(64)))),
 ]
-WRONG[check_period] = [
-    (..., ..., "Nothing to check so far: compute the period"),
-    (EXACT, ..., "Nothing to check so far: which base"),
-    (20000 * math.pi, BASE, "That is the slide's 20000π"),
-    (EXACT / math.pi, BASE, "divided by π"),
-    (10000**0.96, BASE, "A full turn is 2π"),
-    (1 / EXACT, BASE, "how often it turns"),
-    (10000**-0.96, BASE, "That is ω"),
-    (2 * math.pi * 10000**0.48, BASE, "The exponent is 2i/d with i = 24"),
-    (2 * math.pi * 10000**1.92, BASE, "48 is already 2i"),
-    (43469, BASE, "To two decimals"),
-    (50000, BASE, "Solve ω · period = 2π"),
-    (EXACT, 1.4454, "That is the factor between the two periods"),
-    (EXACT, 14454, "to the power of 48/50 only"),
-    (EXACT, 6918.31, "The other way round"),
-    (EXACT, 10000, "you have just computed"),
-    (EXACT, 15000, "With a base of 15000 the period is 64155, not 20000π."),
-    (EXACT, -3, "With a base of -3 the period is 0"),
-    ("long", BASE, "should be one number"),
-    ([1, 2], BASE, "should have shape (1,)"),
-    (math.nan, BASE, "holds NaN"),
+WRONG[check_clock] = [
+    (..., ..., "Nothing to check so far: compute the base"),
+    (BASE, ..., "Nothing to check so far: how many pairs"),
+    (100_000 / (2 * math.pi), 29, "number 63, not 64"),
+    (100_000 ** (128 / 126), 29, "A full turn is 2π"),
+    (100_000, 29, "That is the period itself"),
+    ((100_000 / (2 * math.pi)) ** (126 / 128), 29, "The other way round"),
+    ((100_000 / (2 * math.pi)) ** (128 / 63), 29, "The exponent is 2i/d"),
+    ((100_000 * 2 * math.pi) ** (128 / 126), 29, "Divide by 2π"),
+    (10_000, 29, "With a base of 10000 the last period is 54,410, not 100,000."),
+    (-3, 29, "With a base of -3 the last period is 0"),
+    (BASE, 28, "they start at 0"),
+    (BASE, 35, "how many do not come round"),
+    (BASE, 58, "the number of columns"),
+    (BASE, 12, "Compare each of the 64 periods"),
+    ("long", 29, "should be one number"),
+    (BASE, [1, 2], "should have shape (1,)"),
+    (math.nan, 29, "holds NaN"),
 ]
 
 

@@ -9,12 +9,13 @@ from torch import Tensor, nn
 from softlookup.attention.positions.pairs import (
     Base,
     Width,
-    angles_at,
+    frequencies,
     join_pairs,
     require_pairs,
     split_pairs,
 )
 from softlookup.checks import Range, checked, require
+from softlookup.ops import in_float64
 
 Pairing = Literal["interleaved", "halves"]
 
@@ -24,8 +25,8 @@ class Rotary(nn.Module):
     r"""Turn pair $i$ of the row at position $t$ by the angle $\omega_i t$: $q \mapsto R(t)\,q$.
 
     Applied to queries and to keys, the score $R(i)q \cdot R(j)k = q \cdot R(j - i)k$ knows only
-    how far apart the two stand. Nothing is trained, and nothing is stored: a table of angles that
-    moves to half precision with its model would lose the positions.
+    how far apart the two stand. Nothing is trained. ``omega`` holds the angle of one step for each
+    pair, and is no buffer: moved to half precision with its model, it would lose the positions.
 
     Args:
         d_k: The width of a row, even.
@@ -52,6 +53,8 @@ class Rotary(nn.Module):
         super().__init__()
         require_pairs(d_k=d_k)
         self.d_k, self.base, self.pairing = d_k, base, pairing
+        with torch.device("cpu"):  # a model may be built on "meta", where numbers are not kept
+            self.omega = frequencies(d_k, base=base)
 
     def forward(
         self,
@@ -92,7 +95,8 @@ class Rotary(nn.Module):
         Returns:
             Angles in radians, in float64.
         """
-        return angles_at(positions, self.d_k, base=self.base)
+        positions = in_float64(positions)
+        return positions.unsqueeze(-1) * self.omega.to(positions.device)
 
     def extra_repr(self) -> str:
         return f"{self.d_k}, base={self.base:g}, pairing={self.pairing!r}"

@@ -3,13 +3,13 @@
 import math
 from typing import Annotated, Literal
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from softlookup.attention.positions.pairs import Base, Width, frequencies
 from softlookup.attention.positions.rotary import Pairing, Rotary
 from softlookup.checks import Range, Size, checked, require
-from softlookup.ops import in_float64
 
 Method = Literal["linear", "ntk", "yarn"]
 
@@ -144,21 +144,12 @@ class StretchedRotary(Rotary):
     ) -> None:
         super().__init__(d_k, base=base, pairing=pairing)
         bounds = {"slow": slow, "fast": fast}
-        omega = stretched_frequencies(d_k, method, factor, trained_length, base=base, **bounds)
-        self.method, self.omega = method, omega
+        with torch.device("cpu"):
+            self.omega = stretched_frequencies(
+                d_k, method, factor, trained_length, base=base, **bounds
+            )
+        self.method = method
         self.gain = yarn_gain(factor) if method == "yarn" else 1.0
-
-    def angles(self, positions: Tensor) -> Tensor:
-        """How far each pair is turned at each position, by the new frequencies.
-
-        Args:
-            positions: Integers from 0.
-
-        Returns:
-            Angles in radians, in float64.
-        """
-        positions = in_float64(positions)
-        return positions.unsqueeze(-1) * self.omega.to(positions.device)
 
     def forward(
         self,
