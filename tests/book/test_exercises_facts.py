@@ -22,7 +22,7 @@ from answers import word2vec as word2vec_answers
 from torch.autograd.functional import jacobian
 
 from softlookup.analysis import head_gates, prune_greedily
-from softlookup.attention import attention_weights
+from softlookup.attention import attention_weights, graph_mask
 from softlookup.attention.positions import period, sinusoidal
 from softlookup.exercises import (
     beyond_text,
@@ -482,11 +482,18 @@ def test_the_maps_are_causal_rows_and_the_best_head_leads_clearly():
 # Beyond text
 
 
-def test_frozen_rows_stay_and_unused_rows_stay():
-    before, after = beyond_text.fine_tuned(frozen=True)
-    assert torch.equal(before, after)
-    before, after = beyond_text.fine_tuned(frozen=False)
-    moved = beyond_answers.displacement(before, after)
-    assert (moved[:6] > 0.01).all()
-    assert torch.equal(moved[6:], torch.zeros(2).double())
-    assert torch.equal(beyond_text.fine_tuned(frozen=False)[1], after)
+def test_joining_the_ends_is_not_always_best():
+    for (n, edges), best in zip(beyond_text._TREES, (2, 4, 4), strict=True):
+        found = beyond_answers.by_all_pairs(graph_mask(n, edges))
+        assert beyond_answers.eccentricity(graph_mask(n, [*edges, found])) == best
+    for n, edges in beyond_text._TREES[1:]:
+        mask = graph_mask(n, edges)
+        ends = beyond_answers.farthest(mask)
+        assert beyond_answers.eccentricity(graph_mask(n, [*edges, ends])) > 4
+
+
+def test_frames_of_all_but_one_sample_hold_the_sound_to_rounding():
+    sound = torch.randn(64, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    strengths = torch.fft.rfft(sound.unfold(0, 16, 1)).abs()
+    found = beyond_answers.book_sound(strengths, sound[:15])
+    torch.testing.assert_close(found, sound, atol=1e-8, rtol=0)

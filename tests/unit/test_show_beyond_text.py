@@ -28,13 +28,22 @@ def test_a_patch_and_its_number_stand_at_the_same_place(generator):
         np.testing.assert_array_equal(cells(axes[0, j]), images[j].numpy())
         for part, ax in zip(values, axes[1:, j], strict=True):
             np.testing.assert_array_equal(cells(ax), part[j].clamp(min=0).view(2, 3).numpy())
-            assert ax.collections[0].get_clim() == (0, part[j].max().item())
+            assert ax.collections[0].get_clim() == (0, part.max().item())
         assert axes[0, j].get_title() == "uvw"[j]
         assert axes[0, j].get_ylim() == (4, 0)
         assert axes[1, j].get_ylim() == (2, 0)
         lines = [line.get_xydata()[0].tolist() for line in axes[0, j].lines]
         assert lines == [[2, 0], [4, 0], [0, 2]]
     assert [row[0].get_ylabel() for row in axes] == rows
+
+
+def test_two_rows_of_values_may_share_a_scale(generator):
+    images = torch.rand(2, 4, 4, generator=generator)
+    values = [torch.rand(2, 4, generator=generator), torch.zeros(2, 4)]
+    axes = plt.subplots(3, 2, squeeze=False)[1]
+    options = {"rows": list("iab"), "columns": list("uv"), "most": [1.5, 1.5]}
+    patch_panels(axes, images, values, size=2, **options)
+    assert {ax.collections[0].get_clim() for ax in axes[1:].flat} == {(0, 1.5)}
 
 
 @pytest.mark.parametrize(

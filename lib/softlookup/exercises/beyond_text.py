@@ -1,9 +1,8 @@
-"""Checks of the chapter beyond text: patches, drift, a summary, twin graphs, a sound."""
+"""Checks of the chapter beyond text: patches, an edge, a summary, twin graphs, a sound."""
 
-from itertools import permutations
+from itertools import combinations, permutations
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from softlookup.attention import graph_mask
@@ -13,88 +12,52 @@ from softlookup.models import EncoderBlock
 from softlookup.ops import unit_vectors
 from softlookup.tokenization import patchify
 
-_SEED, _TOKENS, _SEEN = 19, 8, 6
-_SAMPLES, _FRAME, _HOP = 64, 16, 4
+_SEED = 19
+_SAMPLES, _FRAME = 64, 16
 _MOST_NODES = 8
+_TREES = [
+    (5, [(0, 1), (1, 2), (2, 3), (3, 4)]),
+    (11, [(0, 1), (0, 3), (1, 2), (2, 4), (4, 5), (5, 6), (5, 8), (6, 7), (8, 9), (8, 10)]),
+    (11, [(0, 1), (0, 3), (1, 2), (3, 4), (4, 5), (5, 6), (5, 7), (5, 8), (6, 9), (8, 10)]),
+]
+"""Graphs: how many nodes, and the edges. In the last two, joining the ends is not best."""
 
 
-def fine_tuned(frozen: bool) -> tuple[Float[Tensor, "vocab d"], Float[Tensor, "vocab d"]]:
-    """Tune a small trained model on new texts, and show its embedding table before and after.
-
-    Args:
-        frozen: Whether the table is kept as it is, and only the rest is tuned.
-
-    Returns:
-        The table before and after: one row for each of eight tokens, not all of which stand in the
-        new texts.
-
-    Chapter: beyond_text#exercises
-
-    Example:
-        >>> before, after = fine_tuned(frozen=True)
-        >>> torch.equal(before, after)
-        True
-    """
-    generator = torch.Generator().manual_seed(_SEED)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(_SEED)
-        table, out = nn.Embedding(_TOKENS, 5).double(), nn.Linear(5, _TOKENS).double()
-    table.weight.requires_grad_(not frozen)
-    before = table.weight.detach().clone()
-    optimizer = torch.optim.Adam([p for p in (table.weight, *out.parameters()) if p.requires_grad])
-    for _ in range(20):
-        ids = torch.randint(_SEEN, (64,), generator=generator)
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(out(table(ids)), (ids + 1) % _SEEN).backward()
-        optimizer.step()
-    return before, table.weight.detach()
-
-
-@exercise("return one length for each token.", "name the tokens that did not move.")
-def check_drift(displacement: Answer, still: Answer) -> str:
-    """Check a measure of drift, and which tokens did not drift.
+@exercise("return the two nodes to join.")
+def check_edge(answer: Answer) -> str:
+    """Check a function that finds the edge after which a graph needs the fewest blocks.
 
     Args:
-        displacement: The learner's function of two tables: how far each row has moved.
-        still: The tokens that did not move in ``fine_tuned(frozen=False)``.
+        answer: The learner's function of a mask, (n, n), True where a node reads a node. It returns
+            two nodes that, once joined, let every row depend on every node as early as can be.
 
     Chapter: beyond_text#exercises
     """
-    before = torch.tensor([[0.0, 1.0], [2.0, 0.0], [0.0, 5.0]], dtype=torch.float64)
-    step = torch.tensor([[3.0, 4.0], [0.0, 0.0], [0.0, -2.0]], dtype=torch.float64)
-    expected = torch.tensor([5.0, 0.0, 2.0], dtype=torch.float64)
-    lengths = before.norm(dim=1)
-    mistakes = [
-        (expected.square(), "Those are squared lengths: take the root."),
-        ((before + step).norm(dim=1) - lengths, "Rows may move without changing their length: "
-         "subtract the tables first."),
-        (step.abs().mean(dim=1), "A length is the root of the sum of squares."),
-        (step.abs().sum(dim=1), "A length is the root of the sum of squares."),
-        (expected / lengths, "That is relative to the row's length; here the length of the step "
-         "itself is wanted."),
-        (-expected, "A length is not negative."),
-    ]  # fmt: skip
-    shapes = {
-        (): "That is one number for the whole table; each token has a drift of its own.",
-        (2,): "You have one number per column: a token is a row.",
-    }
-
-    def otherwise(found: Tensor, _: Tensor) -> str:
-        return f"Row 0 moves by (3, 4), which is 5 far; yours says {found[0].item():.4g}."
-
-    found = displacement(before, before + step)
-    compare(found, expected, "The displacement", mistakes, otherwise, shapes=shapes)
-    told = f"Give the numbers of the tokens, like [0, 3]; yours is {still.value!r}."
-    named = set(integers(still.value, told))
-    right = set(range(_SEEN, _TOKENS))
-    if named >= set(range(_TOKENS)):
-        raise Wrong("In the frozen table no row moves. Tune it: fine_tuned(frozen=False).")
-    if named != right:
-        raise Wrong(f"Of the tokens {sorted(named)}, or of the others, some are wrong: a row did "
-                    "not move if its displacement is exactly 0.")  # fmt: skip
-    return (
-        "Frozen, no row moves. Tuned, those move whose tokens stand in the new texts, and no other."
-    )
+    for n, edges in _TREES:
+        mask = graph_mask(n, edges)
+        needed = {
+            pair: _blocks(graph_mask(n, [*edges, pair])) for pair in combinations(range(n), 2)
+        }
+        fewest, before = min(needed.values()), _blocks(mask)
+        told = "Return two nodes, like (0, 3)"
+        found = integers(answer(mask.clone()), f"{told}, counted from 0.", n=2)
+        if not all(0 <= node < n for node in found):
+            raise Wrong(f"There are the nodes 0 to {n - 1}; yours are {tuple(found)}.")
+        pair = (min(found), max(found))
+        if pair[0] == pair[1]:
+            raise Wrong(f"{told}; yours is twice the node {pair[0]}.")
+        if mask[pair]:
+            raise Wrong(f"The nodes {pair} are joined already.")
+        if needed[pair] > fewest:
+            steps = (
+                f"{needed[pair]} blocks are needed, {before} without a new edge, and another edge "
+                f"brings it to {fewest}"
+            )
+            if _steps(mask)[pair] == before:
+                raise Wrong(f"You join the two that are farthest apart. Then {steps}: the way from "
+                            "a third node to either of them may still be long.")  # fmt: skip
+            raise Wrong(f"With the edge {pair} {steps}.")
+    return f"With the right edge, {fewest} blocks do what took {before} in the last graph."
 
 
 @exercise("return the sentences in order.")
@@ -167,24 +130,6 @@ def check_patches(answer: Answer) -> str:
     return "16 tokens of 4 numbers: for the Transformer, the digit is now a text."
 
 
-def faded_frames(
-    sound: Float[Tensor, "samples"], window: Float[Tensor, "frame"]
-) -> Float[Tensor, "frames frame"]:
-    """Cut a sound into overlapping frames of 16 samples, one every 4, and fade each.
-
-    Args:
-        sound: The samples.
-        window: What the samples of a frame are multiplied by.
-
-    Chapter: beyond_text#exercises
-
-    Example:
-        >>> faded_frames(torch.ones(64), torch.ones(16)).shape
-        torch.Size([13, 16])
-    """
-    return sound.unfold(0, _FRAME, _HOP) * window
-
-
 @exercise("give the number of nodes.", "give its edges.", "give its edges.")
 def check_twins(n_nodes: Answer, edges_a: Answer, edges_b: Answer) -> str:
     """Check two graphs that differ, and that no stack of blocks can tell apart by their degrees.
@@ -217,42 +162,47 @@ def check_twins(n_nodes: Answer, edges_a: Answer, edges_b: Answer) -> str:
 
 @exercise("return the samples.")
 def check_sound(answer: Answer) -> str:
-    """Check a function that puts a sound together from its faded, overlapping frames.
+    """Check a function that finds a sound from the strengths of its frames alone.
 
     Args:
-        answer: The learner's function of (frames, window): (13, 16) and (16,). It returns the 64
-            samples.
+        answer: The learner's function of (strengths, first): (49, 9), the sizes of the Fourier
+            transform of 49 frames of 16 samples, one beginning at each sample; and the first 15
+            samples. It returns all 64 samples.
 
     Chapter: beyond_text#exercises
     """
-    generator = torch.Generator().manual_seed(_SEED)
-    shares = torch.arange(1, _FRAME + 1, dtype=torch.float64) / (_FRAME + 1)
-    for window in (torch.sin(torch.pi * shares).square(), 0.2 + shares):
-        sound = torch.randn(_SAMPLES, generator=generator, dtype=torch.float64)
-        frames = faded_frames(sound, window)
-        total, weight = _put_back(frames), _put_back(window.expand(len(frames), -1))
-        times = _put_back(torch.ones_like(frames))
-        middle = weight[_SAMPLES // 2]
+    for seed in (1, 2):
+        generator = torch.Generator().manual_seed(_SEED + seed)
+        noise = torch.randn(_SAMPLES, generator=generator, dtype=torch.float64)
+        swings = torch.linspace(0, 4, _SAMPLES, dtype=torch.float64).square()
+        sound = noise if seed == 1 else torch.sin(3 * swings) + 0.2 * noise
+        frames = sound.unfold(0, _FRAME, 1)
+        strengths, first = torch.fft.rfft(frames).abs(), sound[: _FRAME - 1].clone()
+        sizes = torch.cat([first, sound[_FRAME - 1 :].abs()])
+        energies = torch.cat([first, sound[_FRAME - 1 :].square()])
+        without_phase = torch.fft.irfft(strengths + 0j, n=_FRAME)
         mistakes = [
-            (total, "Those are the sums: each sample has been added up to four times, faded."),
-            (total / times, "You divide by the number of frames that hold a sample. They hold it "
-             "faded: what has the sample been multiplied by, in all?"),
-            (total / middle, "In the middle it may be right, at the ends it is not: fewer frames "
-             "reach them."),
-            (total / 4, "At the ends fewer than four frames overlap, and each fades."),
+            (sizes, "The size of each new sample is right, and its sign is not: the energy of a "
+             "frame knows only the square. Which other sums of the frame are known?"),
+            (energies, "Those are the squares of the new samples."),
+            (-sound, "All signs are turned around; the first 15 samples are given."),
+            (_put_back(without_phase) / _put_back(torch.ones_like(frames)), "You transform the "
+             "strengths back as if each frame were symmetric. The squares of the strengths say "
+             "something about the frame; what?"),
         ]  # fmt: skip
 
         def otherwise(found: Tensor, right: Tensor) -> str:
-            k = int((found - right).abs().argmax())
-            return f"Sample {k} should be {right[k]:.4f}; yours is {found[k]:.4f}."
+            k = int(((found - right).abs() > 1e-5).int().argmax())
+            return f"Sample {k} is the first to be wrong: {right[k]:.4f}; yours is {found[k]:.4f}."
 
         shapes = {
-            (13, 16): "Those are still frames: put each back to where it was cut, and add up.",
-            (208,): "Frames overlap: laid end to end they hold most samples four times.",
+            (49,): "Those are the new samples; the first 15 belong in front of them.",
+            (49, 16): "Those are frames; each gives one new sample.",
         }
-        found = answer(frames, window)
-        compare(found, sound, "The samples", mistakes, otherwise, shapes=shapes)
-    return "Exactly the sound, to its ends: nothing is lost where every sample stays above 0."
+        found = answer(strengths.clone(), first)
+        options = {"shapes": shapes, "tolerance": 1e-5}
+        compare(found, sound, "The samples", mistakes, otherwise, **options)
+    return "Frames that overlap in all but one sample hold the sound: its phase is not lost."
 
 
 def _graph(n: int, edges: object) -> Tensor:
@@ -293,8 +243,22 @@ def _put_back(frames: Tensor) -> Tensor:
     """The sum of frames, each at the place where it was cut."""
     total = torch.zeros(_SAMPLES, dtype=frames.dtype)
     for k, frame in enumerate(frames):
-        total[_HOP * k : _HOP * k + _FRAME] += frame
+        total[k : k + _FRAME] += frame
     return total
+
+
+def _steps(mask: Tensor) -> Tensor:
+    """How many steps lead from each node to each, in a graph that does not fall apart."""
+    known, steps = torch.eye(len(mask), dtype=torch.bool), torch.zeros(mask.shape, dtype=torch.long)
+    while not known.all():
+        steps += (~known).long()
+        known = known.float() @ mask.float() > 0
+    return steps
+
+
+def _blocks(mask: Tensor) -> int:
+    """After how many blocks each row may depend on every node."""
+    return int(_steps(mask).max())
 
 
 def _by(likeness: Tensor) -> list[int]:

@@ -7,7 +7,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from softlookup.analysis import best_cosines, sparse_features
-from softlookup.exercises.compare import close, compare, draws, integers, matrix, numbers
+from softlookup.exercises.compare import (
+    close,
+    compare,
+    draws,
+    integers,
+    matrix,
+    numbers,
+    one_number,
+)
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.masks import causal_mask
 from softlookup.ops import unit_vectors
@@ -220,13 +228,15 @@ def check_paths(answer: Answer) -> str:
     return f"Four paths, and their sum. The virtual head has up to {largest:.0%} of the length."
 
 
-@exercise("return n directions.")
-def check_directions(answer: Answer) -> str:
+@exercise("return n directions.", "return the share of rows with exactly one direction.")
+def check_directions(answer: Answer, alone: Answer) -> str:
     """Check a function that finds planted directions in rows that are sums of few of them.
 
     Args:
         answer: The learner's function of (rows, n): (4000, d) and the number of directions. It
             returns n rows of width d.
+        alone: The learner's function of (n, density): the share of rows with exactly one of n
+            directions, each there with this probability.
 
     Chapter: looking_inside#exercises
     """
@@ -253,7 +263,36 @@ def check_directions(answer: Answer) -> str:
                         f"of {cosines.min():.2f} with the nearest of yours. Do you use that many "
                         "rows have a single feature?")  # fmt: skip
         worst = min(worst, cosines.min().item())
-    return f"All directions of three dictionaries are found; the worst cosine is {worst:.4f}."
+    _share_alone(alone, 7, 0.3)
+    counts = [4000 * _share_alone(alone, 20, density) for density in (0.05, 0.5)]
+    return (
+        f"All directions of three dictionaries are found; the worst cosine is {worst:.4f}. Of "
+        f"4,000 rows, {counts[0]:.0f} hold one direction at density 0.05, and {counts[1]:.2g} at "
+        "0.5: there is nothing to go by."
+    )
+
+
+def _share_alone(alone: Answer, n: int, density: float) -> float:
+    """The learner's share of rows with one of n directions, if it is right."""
+    right = n * density * (1 - density) ** (n - 1)
+    found = one_number(alone(n, density), "The share")
+    mistakes = [
+        (density * (1 - density) ** (n - 1), "That is the share for one particular direction; any "
+         "of the n may be the one."),
+        (n * density * (1 - density) ** n, "If one direction is there, n - 1 others have to be "
+         "absent, not n."),
+        (n * density, "That is how many directions a row holds on average."),
+        (1 - (1 - density) ** n, "That is the share of rows with at least one direction."),
+        ((1 - density) ** n, "That is the share of rows without any direction."),
+        (4000 * right, "That is a number of rows; a share is wanted."),
+    ]  # fmt: skip
+    if abs(found - right) > 1e-6 * right:
+        for mistaken, advice in mistakes:
+            if abs(found - mistaken) <= 1e-6 * mistaken:
+                raise Wrong(advice)
+        raise Wrong(f"With {n} directions of density {density} the share is {right:.3g}; yours "
+                    f"says {found:.3g}.")  # fmt: skip
+    return found
 
 
 def _map(x: Tensor, layer: tuple[Tensor, ...]) -> Tensor:

@@ -111,7 +111,7 @@ def induction_panels(
     Raises:
         ValueError: As in ``induction_scores`` and ``map_grid``.
 
-    Chapter: looking_inside#optional-the-same-head-in-gpt-2.
+    Chapter: looking_inside#optional-the-same-heads-in-gpt-2-and-bert.
     """
     maps = torch.stack([attention_maps(model, ids[None])[:, 0] for model in (trained, untrained)])
     scores = torch.stack([induction_scores(part.flatten(0, 1), ids) for part in maps])

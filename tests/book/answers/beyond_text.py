@@ -4,50 +4,76 @@ import numpy as np
 import torch
 
 from softlookup.exercises.beyond_text import (
-    check_drift,
+    check_edge,
     check_patches,
     check_sound,
     check_summary,
     check_twins,
-    faded_frames,
 )
 from softlookup.tokenization import patchify
 
 RIGHT, WRONG = {}, {}
 
 
-# Drift
+# One more edge
 
 
-def displacement(before, after):
-    return (after - before).norm(dim=1)
+def eccentricity(mask):
+    """How many steps the farthest two nodes are apart."""
+    known, n_steps = torch.eye(len(mask)), 0
+    while (known == 0).any():
+        known, n_steps = (mask.float() @ known > 0).float(), n_steps + 1
+    return n_steps
 
 
-RIGHT[check_drift] = [
-    (displacement, [6, 7]),
-    (lambda a, b: np.sqrt(((a - b).numpy() ** 2).sum(1)), {7, 6}),
-    (displacement, torch.tensor([6, 7])),
+def joined(mask, i, j):
+    mask = mask.clone()
+    mask[i, j] = mask[j, i] = True
+    return mask
+
+
+def by_all_pairs(mask):
+    pairs = torch.combinations(torch.arange(len(mask))).tolist()
+    return tuple(min(pairs, key=lambda pair: eccentricity(joined(mask, *pair))))
+
+
+def by_shortest_paths(mask):
+    """Another right solution: with all distances known, a new edge needs no search."""
+    n = len(mask)
+    far = np.where(mask.numpy(), 1.0, np.inf)
+    np.fill_diagonal(far, 0)
+    for k in range(n):
+        far = np.minimum(far, far[:, k : k + 1] + far[k : k + 1])
+    best = {}
+    for i in range(n):
+        for j in range(i):
+            there = far[:, i : i + 1] + 1 + far[j : j + 1]
+            best[i, j] = np.minimum(far, np.minimum(there, there.T)).max()
+    return np.array(min(best, key=best.get))
+
+
+def farthest(mask):
+    known, pair = torch.eye(len(mask)), (0, 0)
+    while (known == 0).any():
+        pair = tuple((known == 0).nonzero()[0].tolist())
+        known = (mask.float() @ known > 0).float()
+    return pair
+
+
+RIGHT[check_edge] = [
+    (by_all_pairs, "4 blocks do what took 7"),
+    (by_shortest_paths,),
 ]
-
-
-WRONG[check_drift] = [
-    (..., ..., "Nothing to check so far: return one length"),
-    (displacement, ..., "Nothing to check so far: name the tokens"),
-    (lambda a, b: (b - a).norm(), [6, 7], "one number for the whole table"),
-    (lambda a, b: (b - a).norm(dim=0), [6, 7], "a token is a row"),
-    (lambda a, b: (b - a).square().sum(1), [6, 7], "take the root"),
-    (lambda a, b: b.norm(dim=1) - a.norm(dim=1), [6, 7], "subtract the tables first"),
-    (lambda a, b: (b - a).abs().mean(1), [6, 7], "the root of the sum of squares"),
-    (lambda a, b: (b - a).abs().sum(1), [6, 7], "the root of the sum of squares"),
-    (lambda a, b: (b - a).norm(dim=1) / a.norm(dim=1), [6, 7], "relative to the row's length"),
-    (lambda a, b: -(b - a).norm(dim=1), [6, 7], "not negative"),
-    (lambda a, b: 2 * (b - a).norm(dim=1), [6, 7], "yours says 10"),
-    (lambda a, b: torch.zeros(8), [6, 7], "should have shape (3,)"),
-    (displacement, range(8), "fine_tuned(frozen=False)"),
-    (displacement, [6], "exactly 0"),
-    (displacement, [], "exactly 0"),
-    (displacement, [5, 6, 7], "exactly 0"),
-    (displacement, 6, "like [0, 3]"),
+WRONG[check_edge] = [
+    (..., "Nothing to check so far: return the two nodes"),
+    (lambda mask: ..., "Nothing to check so far: return the two nodes"),
+    (farthest, "You join the two that are farthest apart"),
+    (lambda mask: (0, 2), "With the edge (0, 2) 3 blocks are needed"),
+    (lambda mask: (0, 1), "joined already"),
+    (lambda mask: (2, 2), "twice the node 2"),
+    (lambda mask: (0, 99), "There are the nodes 0 to 4"),
+    (lambda mask: 4, "like (0, 3)"),
+    (lambda: (0, 3), "Your code stopped with TypeError"),
 ]
 
 
@@ -154,48 +180,60 @@ WRONG[check_twins] = [
 ]
 
 
-# The sound behind the frames
+# The sound behind the strengths
 
 
-def summed(frames, length=64):
-    total = torch.zeros(length, dtype=frames.dtype)
-    for k, frame in enumerate(frames):
-        total[4 * k : 4 * k + 16] += frame
-    return total
+def book_sound(strengths, first):
+    sound = list(first)
+    for row in strengths:
+        likeness = torch.fft.irfft(row.square() + 0j, n=16)
+        known = torch.stack([*sound[-15:], torch.zeros_like(sound[0])])
+        lags = range(1, 9)
+        rest = torch.stack([likeness[m] - known @ known.roll(m) for m in lags])
+        beside = torch.stack([known[15 - m] + known[(15 + m) % 16] for m in lags])
+        sound.append(rest @ beside / (beside @ beside))
+    return torch.stack(sound)
 
 
-def book_sound(frames, window):
-    return summed(frames) / summed(window.expand(13, 16))
+def by_trying_both_signs(strengths, first):
+    """Another right solution: the size from the energy, the sign by what fits the strengths."""
+    sound = first.numpy().tolist()
+    for row in strengths.numpy():
+        energy = np.fft.irfft(row**2, n=16)[0]
+        size = max(energy - sum(x * x for x in sound[-15:]), 0) ** 0.5
+        tries = [np.array([*sound[-15:], sign * size]) for sign in (1, -1)]
+        errors = [np.abs(np.abs(np.fft.rfft(frame)) - row).sum() for frame in tries]
+        sound.append(tries[int(np.argmin(errors))][-1])
+    return np.array(sound)
 
 
-def first_that_holds_it(frames, window):
-    """Another right solution: each sample from the last frame that holds it."""
-    plain = frames / window
-    return [plain[min(i // 4, 12)][i - 4 * min(i // 4, 12)].item() for i in range(64)]
+def sizes(strengths, first, power=1):
+    found = book_sound(strengths, first)
+    return torch.cat([first, found[15:].abs() ** power])
 
 
-def by_least_squares(frames, window):
-    """Another right solution: cutting is linear, so solve for the sound."""
-    cuts = [faded_frames(one, window).flatten() for one in torch.eye(64, dtype=frames.dtype)]
-    found = torch.linalg.lstsq(torch.stack(cuts).mT, frames.flatten()[:, None])
-    return found.solution[:, 0].numpy()
+def symmetric(strengths, first):
+    total, times = torch.zeros(2, 64, dtype=strengths.dtype)
+    for k, frame in enumerate(torch.fft.irfft(strengths + 0j, n=16)):
+        total[k : k + 16] += frame
+        times[k : k + 16] += 1
+    return total / times
 
 
 RIGHT[check_sound] = [
-    (book_sound,),
-    (first_that_holds_it,),
-    (by_least_squares,),
+    (book_sound, "its phase is not lost"),
+    (by_trying_both_signs,),
 ]
 WRONG[check_sound] = [
     (..., "Nothing to check so far: return the samples"),
-    (lambda f, w: ..., "Nothing to check so far: return the samples"),
-    (lambda f, w: summed(f), "Those are the sums"),
-    (lambda f, w: summed(f) / summed(torch.ones_like(f)), "They hold it faded"),
-    (lambda f, w: summed(f) / summed(w.expand(13, 16))[32], "at the ends it is not"),
-    (lambda f, w: summed(f) / 4, "At the ends fewer than four"),
-    (lambda f, w: f / w, "Those are still frames"),
-    (lambda f, w: (f / w).flatten(), "Frames overlap"),
-    (lambda f, w: -book_sound(f, w), "Sample"),
-    (lambda f, w: book_sound(f, w)[:60], "should have shape (64,)"),
-    (lambda f: f, "Your code stopped with TypeError"),
+    (lambda s, f: ..., "Nothing to check so far: return the samples"),
+    (sizes, "its sign is not"),
+    (lambda s, f: sizes(s, f, 2), "the squares of the new samples"),
+    (lambda s, f: -book_sound(s, f), "All signs are turned around"),
+    (symmetric, "as if each frame were symmetric"),
+    (lambda s, f: book_sound(s, f)[15:], "belong in front"),
+    (lambda s, f: torch.fft.irfft(s + 0j, n=16), "Those are frames"),
+    (lambda s, f: torch.cat([f, torch.zeros(49)]), "Sample 15 is the first to be wrong"),
+    (lambda s, f: book_sound(s, f)[:60], "should have shape (64,)"),
+    (lambda s: s, "Your code stopped with TypeError"),
 ]

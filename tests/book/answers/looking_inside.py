@@ -265,18 +265,45 @@ def principal(rows, n):
     return torch.cat([axes, -axes, axes])[:n]
 
 
+def book_alone(n, density):
+    return n * density * (1 - density) ** (n - 1)
+
+
+def alone_by_counting(n, density):
+    """Another right solution: the chance of k directions, built up one direction at a time."""
+    chances = [1.0, 0.0]
+    for _ in range(n):
+        chances = [
+            chances[0] * (1 - density),
+            chances[1] * (1 - density) + chances[0] * density,
+        ]
+    return torch.tensor(chances[1], dtype=torch.float64)
+
+
 RIGHT[check_directions] = [
-    (book_directions, "All directions of three dictionaries"),
-    (by_crowds,),
+    (book_directions, book_alone, "All directions of three dictionaries"),
+    (by_crowds, alone_by_counting, "there is nothing to go by"),
 ]
 WRONG[check_directions] = [
-    (..., "Nothing to check so far: return n directions"),
-    (lambda rows, n: ..., "Nothing to check so far: return n directions"),
-    (principal, "are missed"),
-    (lambda rows, n: rows[rows.norm(dim=1).argsort(descending=True)[:n]], "are missed"),
-    (lambda rows, n: -book_directions(rows, n), "the wrong way"),
-    (lambda rows, n: book_directions(rows, n)[:-1], "Give 20 rows of width 10"),
-    (lambda rows, n: torch.zeros(n, rows.shape[1]), "points nowhere"),
-    (lambda rows, n: book_directions(rows, n)[0], "should be a matrix"),
-    (lambda rows: rows, "Your code stopped with TypeError"),
+    (..., book_alone, "Nothing to check so far: return n directions"),
+    (lambda rows, n: ..., book_alone, "Nothing to check so far: return n directions"),
+    (book_directions, ..., "Nothing to check so far: return the share"),
+    (principal, book_alone, "are missed"),
+    (
+        lambda rows, n: rows[rows.norm(dim=1).argsort(descending=True)[:n]],
+        book_alone,
+        "are missed",
+    ),
+    (lambda rows, n: -book_directions(rows, n), book_alone, "the wrong way"),
+    (lambda rows, n: book_directions(rows, n)[:-1], book_alone, "Give 20 rows of width 10"),
+    (lambda rows, n: torch.zeros(n, rows.shape[1]), book_alone, "points nowhere"),
+    (lambda rows, n: book_directions(rows, n)[0], book_alone, "should be a matrix"),
+    (lambda rows: rows, book_alone, "Your code stopped with TypeError"),
+    (book_directions, lambda n, p: p * (1 - p) ** (n - 1), "any of the n"),
+    (book_directions, lambda n, p: n * p * (1 - p) ** n, "not n"),
+    (book_directions, lambda n, p: n * p, "on average"),
+    (book_directions, lambda n, p: 1 - (1 - p) ** n, "at least one"),
+    (book_directions, lambda n, p: (1 - p) ** n, "without any"),
+    (book_directions, lambda n, p: 4000 * book_alone(n, p), "a number of rows"),
+    (book_directions, lambda n, p: p**n, "yours says"),
 ]
