@@ -159,6 +159,15 @@ def label_equations(soup: BeautifulSoup) -> None:
         equation["data-label"] = "Equation"
 
 
+def line_arguments(soup: BeautifulSoup) -> None:
+    """Each argument of a signature is a line; Sphinx makes a list of meanings without words."""
+    for lines in soup.select("dt.sig > dl"):
+        lines.name = "span"
+        lines["class"] = "sig-lines"
+        for line in lines.find_all("dd", recursive=False):
+            line.name = "span"
+
+
 def list_references(soup: BeautifulSoup) -> None:
     """The entries of a bibliography become list items; ARIA has withdrawn the role they had."""
     for entry in soup.find_all(role="doc-biblioentry"):
@@ -197,6 +206,7 @@ STEPS = (
     box_tables,
     free_captions,
     label_equations,
+    line_arguments,
     keep_punctuation,
     list_references,
     link_errata,

@@ -17,7 +17,7 @@ NAMES = list(ledger.public_names())
 
 @cache
 def page(site, docname: str) -> BeautifulSoup:
-    return BeautifulSoup((site / f"{docname}.html").read_text(encoding="utf-8"), "lxml")
+    return BeautifulSoup((site / f"{docname}.html").read_text(encoding="utf-8"), "html.parser")
 
 
 def entry(site, name: str) -> Tag:
@@ -59,9 +59,8 @@ def test_a_signature_has_all_arguments_as_they_are_written(site, name):
     thing = ledger.public_things()[name]
     for argument in inspect.signature(thing).parameters.values():
         assert argument.name in told
-        if argument.default not in (inspect.Parameter.empty, None) and argument.default == 0.5:
-            assert "0.5" in told
-    assert "<" not in told  # a default that only Python can print
+        if isinstance(argument.default, int | float | str):
+            assert repr(argument.default) in told
 
 
 def test_a_signature_shows_shapes_and_no_names_that_only_its_file_knows(site):
