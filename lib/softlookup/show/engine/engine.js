@@ -3,7 +3,8 @@
 //
 // Read linear.js first, which says how a way back is written; then normalization, activations,
 // feed_forward, rotary, attention, grouped_query, block and gpt; then objectives, adamw, muon and
-// training; cache and decoding; byte_pairs; probes; and at last products, simd_products and worker.
+// training; cache and decoding; byte_pairs; probes; safetensors; and at last products,
+// simd_products and worker.
 
 import { ACTIVATIONS, normalShare } from "./activations.js";
 import { AdamW } from "./adamw.js";
@@ -22,6 +23,7 @@ import { Parameter } from "./parameter.js";
 import { capture, probesOf } from "./probes.js";
 import { plainProducts } from "./products.js";
 import { serve } from "./serve.js";
+import { readSafetensors, writeSafetensors } from "./safetensors.js";
 import { bestProducts, simdProducts } from "./simd_products.js";
 import {
   clipGradients,
@@ -38,5 +40,6 @@ export const engine = {
   ...{ sampler, GPT, linear, Muon, orthogonalize, layerNorm, rmsNorm, crossEntropy, nextTokenLoss },
   ...{ Parameter, capture, probesOf, plainProducts, clipGradients, matricesAndRest },
   ...{ recipeOptimizers, recipeRate, trainStep },
+  ...{ readSafetensors, writeSafetensors },
   ...{ serve, bestProducts, simdProducts },
 };
