@@ -73,7 +73,7 @@ function weightsOf(query, key, place) {
       let score = 0;
       for (let c = 0; c < dK; c += 1) score += query[q + c] * key[at + c];
       weights[a + slots[s]] = score * scale;
-      largest = Math.max(largest, score * scale);
+      largest = Math.max(largest, weights[a + slots[s]]); // as it was rounded
     }
     let total = 0;
     for (let s = 0; s < slots.length; s += 1) {

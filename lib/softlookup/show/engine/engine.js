@@ -3,8 +3,8 @@
 //
 // Read linear.js first, which says how a way back is written; then normalization, activations,
 // feed_forward, rotary, attention, grouped_query, block and gpt; then objectives, adamw, muon and
-// training; cache and decoding; byte_pairs; probes; safetensors; and at last products,
-// simd_products and worker.
+// training; cache and decoding; byte_pairs; probes; safetensors and saved; ngrams, run and race; and
+// at last products, simd_products and worker.
 
 import { ACTIVATIONS, normalShare } from "./activations.js";
 import { AdamW } from "./adamw.js";
@@ -23,6 +23,7 @@ import { crossEntropy, nextTokenLoss } from "./objectives.js";
 import { Parameter } from "./parameter.js";
 import { capture, probesOf } from "./probes.js";
 import { plainProducts } from "./products.js";
+import { openedModel, savedModel } from "./saved.js";
 import { serve } from "./serve.js";
 import { lossOnText, piecesIn, TrainingRun } from "./run.js";
 import { readSafetensors, writeSafetensors } from "./safetensors.js";
@@ -43,6 +44,6 @@ export const engine = {
   ...{ Parameter, capture, probesOf, plainProducts, clipGradients, matricesAndRest },
   ...{ recipeOptimizers, recipeRate, trainStep },
   ...{ readSafetensors, writeSafetensors, AddK, KneserNey, meanSurprise },
-  ...{ lossOnText, piecesIn, TrainingRun },
+  ...{ lossOnText, piecesIn, TrainingRun, openedModel, savedModel },
   ...{ serve, bestProducts, simdProducts },
 };

@@ -2,6 +2,7 @@
 
 import { AdamW } from "./adamw.js";
 import { randomPieces } from "./chance.js";
+import { generate, sampler } from "./decoding.js";
 import { Muon } from "./muon.js";
 import { nextTokenLoss } from "./objectives.js";
 import { require, requireInteger } from "./require.js";
@@ -35,6 +36,7 @@ export class TrainingRun {
     require(known.includes(optimizer), rule, { optimizer });
     const sound = optimizer === "recipe" || (rate > 0 && rate < Infinity);
     require(sound, "rate must be positive and finite", { rate });
+    requireInteger("n_steps", nSteps, 1);
     Object.assign(this, { model, nSteps, clip, t: 0 });
     Object.assign(this, TRAINERS[optimizer](model, rate));
     this.pieces = randomPieces(ids, length, batchSize, seed);
@@ -99,3 +101,23 @@ export function lossOnText(model, ids, length) {
 
 /** How many whole pieces of `length` tokens, which share their ends, a text has. */
 export const piecesIn = (ids, length) => Math.floor((ids.length - 1) / (length - 1));
+
+/** What a page shows of a run now and then: the loss on a held-out text, how long the gradient and
+ *  the weights of each tensor are, and how the model goes on from a prompt. */
+export function reported(run, { heldOut, length, prompt, nTokens, seed = 0 }) {
+  const { model } = run;
+  const sample = longText(model, prompt, nTokens, sampler({ seed, temperature: 0.8 }));
+  return { heldOut: lossOnText(model, heldOut, length), norms: run.norms(), sample };
+}
+
+/** A text of any length: where the context is full, the model reads on from its latter half. */
+function longText(model, prompt, nTokens, pick) {
+  const { context } = model.config;
+  const text = [...prompt];
+  for (let left = nTokens; left > 0; left = prompt.length + nTokens - text.length) {
+    const begin = text.slice(-Math.ceil(context / 2));
+    const room = Math.min(left, context - begin.length);
+    text.push(...generate(model, begin, room, { pick }));
+  }
+  return text.slice(prompt.length);
+}
