@@ -167,7 +167,10 @@ WRONG_TEXTS = {
         {"letters": '["a"]'},
         "there must be one token for each id of the model; got n_tokens=1, vocab_size=5",
     ),
-    "a letter twice": ({"letters": '["a", "b", "a", "c", "d"]'}, "words of tokens must be distinct"),
+    "a letter twice": ({"letters": '["a", "b", "a", "c", "d"]'}, "tokens must be distinct"),
+    "without a mask": (
+        {"without": '["mask"]'}, "the library's GPT has all its parts; got without=['mask']"
+    ),
     "half a tokenizer": ({"tokenizer": "{}"}, "the file's tokenizer must be whole"),
 }  # fmt: skip
 

@@ -73,8 +73,9 @@ def load_gpt(path: str | os.PathLike) -> tuple[GPT, list[str] | BytePairTokenize
         The model, in single precision, and the token of each id, or its tokenizer.
 
     Raises:
-        ValueError: There is no such file, it is cut short or damaged, it holds no GPT, or its
-            config, weights and tokens do not fit each other.
+        ValueError: There is no such file, it is cut short or damaged, it holds no GPT or one that
+            a page trained without its mask, say, or its config, weights and tokens do not fit each
+            other.
 
     Chapter: training#optional-checkpoints.
 
@@ -91,6 +92,8 @@ def load_gpt(path: str | os.PathLike) -> tuple[GPT, list[str] | BytePairTokenize
         ValueError: there must be a file of a GPT; got path='nowhere.safetensors'
     """
     tensors, texts = _read(Path(path))
+    without = _json_in({"without": "[]", **texts}, "without", list)
+    require(not without, "the library's GPT has all its parts", without=without)
     config = _config_in(texts)
     tokens = _tokens_in(texts)
     _require_one_each(tokens, config)

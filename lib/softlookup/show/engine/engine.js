@@ -18,11 +18,13 @@ import { GPT } from "./gpt.js";
 import { linear } from "./linear.js";
 import { Muon, orthogonalize } from "./muon.js";
 import { layerNorm, rmsNorm } from "./normalization.js";
+import { AddK, KneserNey, meanSurprise } from "./ngrams.js";
 import { crossEntropy, nextTokenLoss } from "./objectives.js";
 import { Parameter } from "./parameter.js";
 import { capture, probesOf } from "./probes.js";
 import { plainProducts } from "./products.js";
 import { serve } from "./serve.js";
+import { lossOnText, piecesIn, TrainingRun } from "./run.js";
 import { readSafetensors, writeSafetensors } from "./safetensors.js";
 import { bestProducts, simdProducts } from "./simd_products.js";
 import {
@@ -40,6 +42,7 @@ export const engine = {
   ...{ sampler, GPT, linear, Muon, orthogonalize, layerNorm, rmsNorm, crossEntropy, nextTokenLoss },
   ...{ Parameter, capture, probesOf, plainProducts, clipGradients, matricesAndRest },
   ...{ recipeOptimizers, recipeRate, trainStep },
-  ...{ readSafetensors, writeSafetensors },
+  ...{ readSafetensors, writeSafetensors, AddK, KneserNey, meanSurprise },
+  ...{ lossOnText, piecesIn, TrainingRun },
   ...{ serve, bestProducts, simdProducts },
 };
