@@ -34,6 +34,7 @@ import {
   recipeRate,
   trainStep,
 } from "./training.js";
+import { changedScores, costs, decided, inspect, oneBack, patched, story } from "./workshop.js";
 
 /** All that the engine hands on. */
 export const engine = {
@@ -44,5 +45,6 @@ export const engine = {
   ...{ recipeOptimizers, recipeRate, trainStep },
   ...{ readSafetensors, writeSafetensors, AddK, KneserNey, meanSurprise },
   ...{ lossOnText, piecesIn, TrainingRun },
+  ...{ changedScores, costs, decided, inspect, oneBack, patched, story },
   ...{ serve, bestProducts, simdProducts },
 };

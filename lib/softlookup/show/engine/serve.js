@@ -10,6 +10,7 @@ import { capture } from "./probes.js";
 import { require } from "./require.js";
 import { bestProducts } from "./simd_products.js";
 import { recipeOptimizers, recipeRate, trainStep } from "./training.js";
+import { changedScores, costs, decided, inspect, oneBack, patched, story } from "./workshop.js";
 
 /** What a page may ask for; each task is a generator of parts, and returns the result. */
 class Tasks {
@@ -57,6 +58,40 @@ class Tasks {
     return capture(this.loaded(), ids, ...names);
   }
 
+  // what workshop.js has, each under its own name
+
+  *story(asked) {
+    for (const part of story(this.loaded(), asked)) {
+      if (this.stopped) break;
+      yield part;
+    }
+    return { finished: !this.stopped };
+  }
+
+  *changed({ ids, changes = [] }) {
+    return changedScores(this.loaded(), ids, changes);
+  }
+
+  *costs({ ids, changes = [] }) {
+    return costs(this.loaded(), ids, changes);
+  }
+
+  *inspect(asked) {
+    return inspect(this.loaded(), asked);
+  }
+
+  *oneBack({ ids }) {
+    return oneBack(this.loaded(), ids);
+  }
+
+  *decided({ ids }) {
+    return decided(this.loaded(), ids);
+  }
+
+  *patched({ ids, from }) {
+    return patched(this.loaded(), ids, from);
+  }
+
   /** All weights. */
   *state() {
     return this.loaded().state();
@@ -68,7 +103,10 @@ class Tasks {
   }
 }
 
-const KNOWN = ["load", "train", "write", "scores", "look", "state"];
+const KNOWN = [
+  ...["load", "train", "write", "scores", "look", "state"],
+  ...["story", "changed", "costs", "inspect", "oneBack", "decided", "patched"],
+];
 
 /** Answer what comes to a worker, one task after the other. */
 export function serve(scope) {
