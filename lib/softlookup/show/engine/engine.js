@@ -35,6 +35,7 @@ import {
   recipeRate,
   trainStep,
 } from "./training.js";
+import { changedScores, costs, decided, inspect, oneBack, patched, story } from "./workshop.js";
 
 /** All that the engine hands on. */
 export const engine = {
@@ -45,5 +46,6 @@ export const engine = {
   ...{ recipeOptimizers, recipeRate, trainStep },
   ...{ readSafetensors, writeSafetensors, AddK, KneserNey, meanSurprise },
   ...{ lossOnText, piecesIn, TrainingRun, openedModel, savedModel },
+  ...{ changedScores, costs, decided, inspect, oneBack, patched, story },
   ...{ serve, bestProducts, simdProducts },
 };

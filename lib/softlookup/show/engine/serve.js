@@ -11,6 +11,7 @@ import { bestProducts } from "./simd_products.js";
 import { countedLines, race } from "./race.js";
 import { reported, TrainingRun } from "./run.js";
 import { openedModel, savedModel } from "./saved.js";
+import { changedScores, costs, decided, inspect, oneBack, patched, story } from "./workshop.js";
 
 /** What a page may ask for; each task is a generator of parts, and returns the result. */
 class Tasks {
@@ -94,6 +95,40 @@ class Tasks {
     return capture(this.loaded(), ids, ...names);
   }
 
+  // what workshop.js has, each under its own name
+
+  *story(asked) {
+    for (const part of story(this.loaded(), asked)) {
+      if (this.stopped) break;
+      yield part;
+    }
+    return { finished: !this.stopped };
+  }
+
+  *changed({ ids, changes = [] }) {
+    return changedScores(this.loaded(), ids, changes);
+  }
+
+  *costs({ ids, changes = [] }) {
+    return costs(this.loaded(), ids, changes);
+  }
+
+  *inspect(asked) {
+    return inspect(this.loaded(), asked);
+  }
+
+  *oneBack({ ids }) {
+    return oneBack(this.loaded(), ids);
+  }
+
+  *decided({ ids }) {
+    return decided(this.loaded(), ids);
+  }
+
+  *patched({ ids, from }) {
+    return patched(this.loaded(), ids, from);
+  }
+
   /** All weights. */
   *state() {
     return this.loaded().state();
@@ -113,6 +148,7 @@ class Tasks {
 const KNOWN = [
   ...["load", "train", "write", "scores", "look", "state"],
   ...["step", "open", "save", "count", "race"],
+  ...["story", "changed", "costs", "inspect", "oneBack", "decided", "patched"],
 ];
 
 /** Answer what comes to a worker, one task after the other. */
