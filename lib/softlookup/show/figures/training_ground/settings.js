@@ -146,7 +146,7 @@ export const PRESETS = [
         : `The model was better than the bigram from about step ${passed} on` +
           (heldOut < lines.kneserNey
             ? ", and in the end better than Kneser–Ney, too."
-            : ". Kneser–Ney has seen each run of five letters in the whole text, and is still " +
+            : ". Kneser–Ney has counted each run of five letters in the training text, and is still " +
               "ahead: on a small text counting is hard to beat."),
   },
   {
