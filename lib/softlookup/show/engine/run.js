@@ -10,7 +10,7 @@ import { clipGradients, matricesAndRest, recipeOptimizers, recipeRate } from "./
 
 /** How a model can be trained: some optimisers, and the share of their rates at step `t` of n.
  *  Only the recipe has rates of its own. */
-export const TRAINERS = {
+const TRAINERS = {
   adamw: (model, rate) => ({
     optimizers: [new AdamW(model.parameters.values(), { lr: rate })],
     share: () => 1,

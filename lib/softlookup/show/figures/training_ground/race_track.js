@@ -11,7 +11,7 @@ const KEPT = "softlookup.race";
 const LEVEL = 0.005; // losses as close as that are called level
 
 /** What is kept in this browser: for each text and time the best loss, and how it was reached. */
-export function keptBest() {
+function keptBest() {
   try {
     const found = JSON.parse(localStorage.getItem(KEPT));
     return typeof found === "object" && found !== null && !Array.isArray(found) ? found : {};
