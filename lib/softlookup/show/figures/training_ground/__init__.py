@@ -47,7 +47,7 @@ class TrainingGround(Interactive):
         ValueError: There is no text, or one is shorter or longer than a page can use; or as
             ``Interactive``.
 
-    Chapter: workshop#train.
+    Chapter: workshop#train-one-yourself.
 
     Example:
         >>> TrainingGround({"letters": "abc" * 500}).name

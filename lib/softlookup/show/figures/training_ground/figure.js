@@ -22,7 +22,8 @@ class Ground {
     this.chosen = { ...USUAL };
     this.text = Object.keys(data.texts)[0];
     Object.assign(this, { preset: PRESETS[0], engine: null, busy: null, run: null, loaded: null });
-    this.usual = null; // the reports of the last run as usual, and on which text
+    this.kept = new Map(); // the reports of each run, by its text and its settings
+    this.changes = 0;
     this.spoken = -Infinity;
     this.makeParts();
     this.race = new RaceTrack(this);
@@ -53,8 +54,15 @@ class Ground {
     this.question = el("p", { class: "tg-question" });
     this.answer = el("p", { class: "tg-answer" });
     const asked = (act) => (event) => event.isTrusted && act(); // a link sets up; it trains nothing
-    this.train = button("Train", asked(() => this.toggle()), { class: "sl-button tg-go" }); // prettier-ignore
-    this.once = button("One step", asked(() => this.while("step", () => this.step()))); // prettier-ignore
+    this.train = button(
+      "Train",
+      asked(() => this.toggle()),
+      { class: "sl-button tg-go" },
+    );
+    this.once = button(
+      "One step",
+      asked(() => this.while("step", () => this.step())),
+    );
     this.anew = button("New start", () => this.startAnew());
     this.live = liveRegion("tg-status");
     this.facts = el("p", { class: "sl-note tg-facts" });
@@ -64,7 +72,10 @@ class Ground {
     this.tensors = el("div", { class: "tg-tensors" });
     this.save = button("Save the model", () => this.while("save", () => this.saveModel()));
     this.saveText = button("Save the text", () => this.saveTextFile());
-    this.open = button("Load a model", asked(() => this.chooseFile())); // prettier-ignore
+    this.open = button(
+      "Load a model",
+      asked(() => this.chooseFile()),
+    );
   }
 
   select(name, options, chosen, onChange) {
@@ -86,7 +97,11 @@ class Ground {
       controls(field("Text", this.texts)),
       this.ownField,
       this.facts,
-      el("div", { class: "tg-presets", role: "group", "aria-label": "Ways to train" }, this.presets),
+      el(
+        "div",
+        { class: "tg-presets", role: "group", "aria-label": "Ways to train" },
+        this.presets,
+      ),
       this.question,
       el(
         "details",
@@ -122,9 +137,13 @@ class Ground {
         "details",
         { class: "tg-more" },
         el("summary", null, "Go on in Python, and come back"),
-        el("p", { class: "sl-note" }, "With both files in one folder, these lines load the model, " +
-          "cut the text into pieces, train on, and save: the file can be loaded here again. The " +
-          "optimiser's memory is not in the file, and begins anew."), // prettier-ignore
+        el(
+          "p",
+          { class: "sl-note" },
+          "With both files in one folder, these lines load the model, " +
+            "cut the text into pieces, train on, and save: the file can be loaded here again. The " +
+            "optimiser's memory is not in the file, and begins anew.",
+        ),
         scroller("Python code", el("pre", { class: "tg-python" }, this.data.python)),
       ),
       this.race.node,
@@ -135,6 +154,7 @@ class Ground {
 
   choosePreset(preset) {
     this.preset = preset;
+    this.loaded = null;
     const names = Object.keys(this.data.texts);
     if (preset.text !== undefined) this.text = names.at(preset.text);
     this.chosen = { ...USUAL, ...preset.change };
@@ -154,6 +174,7 @@ class Ground {
   /** The next training begins anew; a model that was loaded keeps its weights. */
   changed() {
     this.run = null;
+    this.changes += 1;
     if (this.busy === "train") this.engine.stop();
     this.texts.value = this.text;
     for (const [key, select] of this.selects) {
@@ -187,7 +208,10 @@ class Ground {
 
   factsOf({ letters, ids, heldOut, notes }) {
     const some = `${counted(ids.length, "letter")} to learn from, ${counted(letters.length, "different letter")}; `;
-    return [`${some}losses on the first ${counted(heldOut.length, "letter")} of what is held out.`, ...notes].join(" "); // prettier-ignore
+    return [
+      `${some}losses on the first ${counted(heldOut.length, "letter")} of what is held out.`,
+      ...notes,
+    ].join(" ");
   }
 
   /** The text as it is to be trained on, or {problem}. */
@@ -223,10 +247,9 @@ class Ground {
     if (this.alive()) this.showButtons();
   }
 
+  /** Whether the figure was not reset meanwhile. */
   alive() {
-    const there = this.live.isConnected;
-    if (!there) this.engine?.close(); // the figure was reset
-    return there;
+    return this.live.isConnected;
   }
 
   ask(what, data, onPart = () => {}) {
@@ -249,6 +272,7 @@ class Ground {
   async begin() {
     if (this.run !== null && !this.run.broken) return {};
     if (this.run?.broken) this.loaded = null;
+    const { changes } = this;
     const text = this.preparedText();
     const config = this.loaded?.config ?? configOf(this.chosen, text.letters.length);
     if (this.loaded === null) {
@@ -258,6 +282,7 @@ class Ground {
     const { length, heldOut } = pieces(text.heldOut, config.context);
     const { ids, letters } = text;
     const lines = await this.ask("count", { ids, heldOut, vocabSize: letters.length });
+    if (changes !== this.changes) throw new Error("The settings have changed: press Train again.");
     const nSteps = Number(this.chosen.nSteps);
     const prompt = heldOut.slice(0, Math.min(4, config.context - 1));
     const every = Math.max(1, Math.round(nSteps / LOOKS));
@@ -312,20 +337,30 @@ class Ground {
     if (run.broken) {
       const what = run.broken === "loss" ? "The loss" : "The gradient";
       const advice = "Choose a lower rate, and press Train: it begins anew.";
-      say(this.live, `${what} of step ${run.step} is no number any more. Training stopped. ${advice}`);
+      say(
+        this.live,
+        `${what} of step ${run.step} is no number any more. Training stopped. ${advice}`,
+      );
     } else this.speak();
-    const last = run.reports.at(-1);
-    if (this.textKey() && run.preset.key === "usual" && last) this.usual = this.reportsKept();
-    if (run.broken || (last && run.step > 1)) this.answer.textContent = run.preset.answer(this.outcome());
+    this.kept.set(this.keyOf(this.chosen), run.reports);
+    const some = run.broken || (run.reports.length > 0 && run.step > 1);
+    const answers = some && this.loaded === null && this.presetHolds();
+    this.answer.textContent = answers ? run.preset.answer(this.outcome()) : "";
     this.draw();
   }
 
-  textKey() {
-    return `${this.text} ${this.chosen.amount}`;
+  keyOf(chosen) {
+    return `${this.textName()} ${chosen.amount} ${chosen.context} ${inWords(chosen)}`;
   }
 
-  reportsKept() {
-    return { text: this.textKey(), reports: this.run.reports };
+  /** Whether the settings are still those that the preset's question is about. */
+  presetHolds() {
+    const [preset, { chosen }] = [this.run.preset, this];
+    const whole = { ...USUAL, ...preset.change };
+    const same = (key) => chosen[key] === whole[key];
+    return [...Object.keys(preset.change), "mask", "residual", "positions"]
+      .filter((key) => key !== "nSteps")
+      .every(same);
   }
 
   /** What the words about a preset are made of. */
@@ -334,7 +369,8 @@ class Ground {
     const last = reports.at(-1) ?? {};
     const lowest = reports.reduce((a, b) => (b.heldOut < a.heldOut ? b : a), reports[0] ?? {});
     const passed = reports.find(({ heldOut }) => heldOut < lines.bigram)?.step ?? null;
-    const same = this.usual?.text === this.textKey() ? this.usual.reports : [];
+    const usualKey = this.keyOf({ ...this.chosen, positions: USUAL.positions });
+    const same = this.kept.get(usualKey) ?? [];
     const usual = same.find((report) => report.step === last.step)?.heldOut ?? null;
     const recent = losses.slice(-10).map(([, value]) => value);
     const train = recent.reduce((sum, value) => sum + value / recent.length, 0);
@@ -344,7 +380,10 @@ class Ground {
   speak() {
     const { step, nSteps, losses, reports, lines } = this.run;
     const last = reports.at(-1);
-    if (!last) return;
+    if (!last) {
+      say(this.live, `Step ${step} of ${nSteps}.`);
+      return;
+    }
     this.spoken = performance.now();
     const both = `loss ${loss(losses.at(-1)[1])} on the training text, ${loss(last.heldOut)} held out`;
     const levels = `Bigram ${loss(lines.bigram)}, Kneser–Ney ${loss(lines.kneserNey)}`;
@@ -434,12 +473,17 @@ class Ground {
     const rows = tensors.map(({ name, shape, gradient, before, update }) =>
       row(name, [
         shape.join(" × "),
-        ...[gradient, before, update, before > 0 ? update / before : NaN].map((x) => format(x, 3)),
+        ...[gradient, before, update].map((x) => format(x, 3)),
+        before > 0 ? format(update / before, 3) : "from 0",
       ]),
     );
     this.tensors.replaceChildren(
-      el("p", { class: "sl-note" }, `Step ${step}: the length of each tensor's gradient, of the ` +
-        "tensor before the step, and of what the step added to it."), // prettier-ignore
+      el(
+        "p",
+        { class: "sl-note" },
+        `Step ${step}: the length of each tensor's gradient, of the ` +
+          "tensor before the step, and of what the step added to it.",
+      ),
       scroller("Every tensor of the step", table("tg-all", heads, rows)),
     );
   }
@@ -447,7 +491,8 @@ class Ground {
   showButtons() {
     const { busy, run } = this;
     const racing = busy === "race";
-    this.train.textContent = busy === "train" ? "Pause" : run?.step > 0 && !run.broken ? "Train on" : "Train";
+    const goesOn = run?.step > 0 && !run.broken;
+    this.train.textContent = busy === "train" ? "Pause" : goesOn ? "Train on" : "Train";
     this.race.start.textContent = racing ? "Stop the race" : "Race";
     const idle = busy === null;
     this.train.disabled = !idle && busy !== "train";
@@ -480,7 +525,8 @@ class Ground {
   chooseFile() {
     const input = document.createElement("input");
     Object.assign(input, { type: "file", accept: ".safetensors" });
-    input.onchange = () => input.files[0] && this.while("open", () => this.openFile(input.files[0]));
+    input.onchange = () =>
+      input.files[0] && this.while("open", () => this.openFile(input.files[0]));
     input.click();
   }
 
@@ -521,7 +567,10 @@ function hand(content, name) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
+const grounds = new WeakMap(); // what was mounted before a reset has a worker, perhaps
+
 /** Build the figure inside an empty element. */
 export function mount(root, data) {
-  new Ground(root, data);
+  grounds.get(root)?.engine?.close();
+  grounds.set(root, new Ground(root, data));
 }

@@ -48,9 +48,13 @@ export class RaceTrack {
   constructor(ground) {
     this.ground = ground;
     this.best = keptBest();
-    this.seconds = el("select", { name: "seconds" }, [5, 15, 30, 60].map((n) => {
-      return el("option", { value: n, selected: n === 15 }, `${n} seconds each`);
-    })); // prettier-ignore
+    this.seconds = el(
+      "select",
+      { name: "seconds" },
+      [5, 15, 30, 60].map((n) => {
+        return el("option", { value: n, selected: n === 15 }, `${n} seconds each`);
+      }),
+    );
     this.start = button("Race", (event) => event.isTrusted && this.toggle());
     this.forget = button("Forget the best", () => this.clear());
     this.words = liveRegion("tg-verdict");
@@ -67,13 +71,7 @@ export class RaceTrack {
           "Muon for its matrices, AdamW for the rest. Both train in turns, each for as many " +
           "seconds; looking at the held-out text takes none of them.",
       ),
-      el(
-        "div",
-        { class: "sl-controls" },
-        field("Time", this.seconds),
-        this.start,
-        this.forget,
-      ),
+      el("div", { class: "sl-controls" }, field("Time", this.seconds), this.start, this.forget),
       this.picture.chart,
       el(
         "p",

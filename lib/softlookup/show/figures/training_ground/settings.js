@@ -7,24 +7,76 @@ export const CHOICES = [
   ["n_heads", "Heads", [1, 2, 4, 8], 4],
   ["context", "Context window", [8, 16, 32, 64, 128], 32],
   ["positions", "Positions", ["learned", "rotary", "none"], "learned"],
-  ["norm_first", "Norm", [["pre", "pre-norm"], ["post", "post-norm"]], "pre"],
-  ["mask", "Mask", [["yes", "causal"], ["no", "none"]], "yes"],
-  ["residual", "Residual connections", [["yes", "yes"], ["no", "none"]], "yes"],
-  ["optimizer", "Optimiser", [["muon", "Muon"], ["adamw", "AdamW"], ["recipe", "the book's recipe"]],
-    "muon"],
+  [
+    "norm_first",
+    "Norm",
+    [
+      ["pre", "pre-norm"],
+      ["post", "post-norm"],
+    ],
+    "pre",
+  ],
+  [
+    "mask",
+    "Mask",
+    [
+      ["yes", "causal"],
+      ["no", "none"],
+    ],
+    "yes",
+  ],
+  [
+    "residual",
+    "Residual connections",
+    [
+      ["yes", "yes"],
+      ["no", "none"],
+    ],
+    "yes",
+  ],
+  [
+    "optimizer",
+    "Optimiser",
+    [
+      ["muon", "Muon"],
+      ["adamw", "AdamW"],
+      ["recipe", "the book's recipe"],
+    ],
+    "muon",
+  ],
   ["rate", "Rate", [0.0003, 0.001, 0.003, 0.01, 0.02, 0.03, 0.1, 3, 300], 0.02],
   ["batchSize", "Pieces in a batch", [1, 4, 8, 16, 32, 64], 16],
-  ["clip", "Clip the gradient", [["none", "no"], ["1", "to 1"], ["0.1", "to 0.1"]], "none"],
+  [
+    "clip",
+    "Clip the gradient",
+    [
+      ["none", "no"],
+      ["1", "to 1"],
+      ["0.1", "to 0.1"],
+    ],
+    "none",
+  ],
   ["nSteps", "Steps", [50, 100, 250, 500, 1000, 3000], 250],
-  ["amount", "Text used", [["all", "all"], ["1000", "1,000 letters"]], "all"],
-]; // prettier-ignore
+  [
+    "amount",
+    "Text used",
+    [
+      ["all", "all"],
+      ["1000", "1,000 letters"],
+    ],
+    "all",
+  ],
+];
 
 export const USUAL = Object.fromEntries(CHOICES.map(([key, , , usual]) => [key, String(usual)]));
 
 /** The options of a GPTConfig. */
 export function configOf(chosen, vocabSize) {
   const { positions, norm_first: norm } = chosen;
-  const sizes = ["d_model", "n_layers", "n_heads", "context"].map((key) => [key, Number(chosen[key])]);
+  const sizes = ["d_model", "n_layers", "n_heads", "context"].map((key) => [
+    key,
+    Number(chosen[key]),
+  ]);
   return {
     ...Object.fromEntries(sizes),
     vocab_size: vocabSize,
@@ -59,7 +111,11 @@ export function workOf({ optimizer, rate, batchSize, clip }) {
 /** A recipe in a few words. */
 export function inWords(chosen) {
   const { d_model: width, n_layers: blocks, n_heads: heads, positions, optimizer, rate } = chosen;
-  const how = { muon: `Muon at ${rate}`, adamw: `AdamW at ${rate}`, recipe: "the book's optimisers" };
+  const how = {
+    muon: `Muon at ${rate}`,
+    adamw: `AdamW at ${rate}`,
+    recipe: "the book's optimisers",
+  };
   const parts = [
     `width ${width}`,
     `${blocks} ${blocks === "1" ? "block" : "blocks"}`,
@@ -90,7 +146,7 @@ export const PRESETS = [
         : `The model was better than the bigram from about step ${passed} on` +
           (heldOut < lines.kneserNey
             ? ", and in the end better than Kneser–Ney, too."
-            : ". Kneser–Ney has seen each run of five letters in the whole text, and is still " +
+            : ". Kneser–Ney has counted each run of five letters in the training text, and is still " +
               "ahead: on a small text counting is hard to beat."),
   },
   {
@@ -129,7 +185,8 @@ export const PRESETS = [
     key: "rate",
     name: "Too high a rate",
     change: { optimizer: "adamw", rate: "300" },
-    question: "AdamW moves each weight by about the rate. What does a rate of 300 make of the loss?",
+    question:
+      "AdamW moves each weight by about the rate. What does a rate of 300 make of the loss?",
     answer: ({ step, broken, train }) =>
       broken
         ? `At step ${step} there was no number any more. AdamW's decay multiplies each weight by ` +

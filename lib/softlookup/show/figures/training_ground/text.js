@@ -21,7 +21,9 @@ export function prepared(text, letters = null) {
   }
   const kinds = letters ?? kindsOf(all, notes);
   if (new Set(all).size < 2) {
-    return { problem: "The text has one letter only, over and over: there is nothing to foretell." };
+    return {
+      problem: "The text has one letter only, over and over: there is nothing to foretell.",
+    };
   }
   const places = new Map(kinds.map((letter, id) => [letter, id]));
   const ids = all.map((letter) => places.get(letter) ?? places.get(OTHER));
