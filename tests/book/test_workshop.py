@@ -356,7 +356,7 @@ def reads_before(layer, head):
 @pytest.mark.parametrize(
     ("settings", "changes"),
     [
-        ({"kind": "head", "layer": "1", "head": "0"}, without_head(1, 0)),
+        ({"kind": "head", "layer": "1", "head": "1"}, without_head(1, 1)),
         ({"kind": "attention", "layer": "0"}, {"blocks.0.self_attention.write": torch.zeros_like}),
         (
             {"kind": "feed-forward", "layer": "1"},
