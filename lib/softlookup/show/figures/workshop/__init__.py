@@ -98,7 +98,7 @@ class Workshop(Interactive):
             "layers": model.config.n_layers,
             "heads": model.config.n_heads,
             "room": min(256, model.config.context),
-            "model": Path(path).stem,
+            "file": Path(path).stem,
             "address": f"../_static/models/{Path(path).stem}.js",
             "megabytes": round(len(as_text(path)) / 1e6, 1),
             "weights": as_text(path) if inline else None,

@@ -18,7 +18,7 @@ import { row, scroller, table } from "../../kit/table.js";
 import { samplingWeights } from "../sampling_filters/maths.js";
 import { Changes } from "./changes.js";
 import { Experiments } from "./experiments.js";
-import { bits, ranked, seen, unknownLetters } from "./maths.js";
+import { bits, ranked, seen, unknownLetters, written } from "./maths.js";
 import { bytesOf, fetched, opened } from "./model.js";
 
 const SHOWN = 8; // bars
@@ -193,7 +193,7 @@ class Workshop {
     const asked = { prompt, nTokens: Math.min(nTokens, room), sampling: this.chances() };
     await this.ask("story", asked, ({ token }) => {
       this.ids.push(token);
-      this.text.append(this.span(token, this.ids.length - 1));
+      this.text.append(this.span(this.ids.length - 1));
       this.text.scrollTop = this.text.scrollHeight;
     });
     this.stop.disabled = true;
@@ -216,14 +216,15 @@ class Workshop {
     await this.render(note);
   }
 
-  span(id, i) {
+  span(i) {
     const made = i >= this.made ? " ws-made" : "";
     const onclick = () => this.later(() => this.select(i));
-    return el("span", { class: `ws-token${made}`, onclick }, this.words(id));
+    const words = written(this.ids, i, (ids) => this.model.tokenizer.decode(ids));
+    return el("span", { class: `ws-token${made}`, onclick }, words);
   }
 
   async render(note = "") {
-    this.text.replaceChildren(...this.ids.map((id, i) => this.span(id, i)));
+    this.text.replaceChildren(...this.ids.map((_, i) => this.span(i)));
     this.text.children[this.at].classList.add("ws-at");
     this.place.input.max = this.ids.length - 1;
     const here = seen(this.words(this.ids[this.at]));

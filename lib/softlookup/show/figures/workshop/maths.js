@@ -17,6 +17,18 @@ export function seen(words) {
   return words.replaceAll(" ", "␣").replaceAll("\n", "↵");
 }
 
+/** What stands in the text for token i: a letter of several tokens stands at the last of them. */
+export function written(ids, i, decode) {
+  const own = decode([ids[i]]);
+  if (!own.includes("\uFFFD")) return own;
+  for (let first = i - 1; first >= Math.max(0, i - 3); first -= 1) {
+    const letter = decode(ids.slice(first, i + 1));
+    if (!letter.includes("\uFFFD") && [...letter].length === 1) return letter;
+  }
+  const after = [1, 2, 3].map((n) => decode(ids.slice(i, i + n + 1)));
+  return after.some((words) => !words.startsWith("\uFFFD")) ? "" : own;
+}
+
 /** The letters of a text that are none of some others, each once. */
 export function unknownLetters(text, known) {
   if (known === null) return [];

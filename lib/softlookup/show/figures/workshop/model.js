@@ -4,15 +4,15 @@
 import { startWorker } from "../../engine/worker.js";
 
 /** The weights as letters: those in the page, or those of a script that is loaded now. */
-export function fetched({ model, address, weights }) {
+export function fetched({ file, address, weights }) {
   if (weights !== null) return Promise.resolve(weights);
-  const kept = globalThis.slModels?.[model];
+  const kept = globalThis.slModels?.[file];
   if (kept !== undefined) return Promise.resolve(kept);
   return new Promise((resolve, reject) => {
     const script = document.createElement("script");
     script.src = address;
     script.onload = () => {
-      const found = globalThis.slModels?.[model];
+      const found = globalThis.slModels?.[file];
       if (found === undefined) reject(new Error("the file of the weights holds no model"));
       else resolve(found);
     };
