@@ -37,7 +37,7 @@ export function unknownLetters(text, known) {
 }
 
 /** Whether a token goes on with a word: it begins with a letter. */
-export const continues = (words) => /^\p{Letter}/u.test(words);
+const continues = (words) => /^\p{Letter}/u.test(words);
 
 /** The mean of what each token costs more, of those that go on with a word and of the others. */
 export function byKind(more, words) {
