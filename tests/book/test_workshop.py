@@ -25,8 +25,8 @@ from softlookup.tokenization import BytePairTokenizer
 
 PROMPTS = ("ab", "the cat\n", "A <b>")
 TEXT = "the cat sat on the mat, and the dog sat on the cat.\n"
-OPEN = {"ready": ".ws-fetch"}
-SAID = "document.querySelector('.ws-live').textContent"
+OPEN = {"ready": ".wk-fetch"}
+SAID = "document.querySelector('.wk-live').textContent"
 
 
 @cache
@@ -53,10 +53,10 @@ def workshop(open_figures):
     """Opens the figure, and its model."""
 
     def open_model(**options):
-        page = open_figures(example(), ready=".ws-fetch", **options)
+        page = open_figures(example(), ready=".wk-fetch", **options)
         page.set_default_timeout(20_000)
-        page.click(".ws-fetch")
-        page.wait_for_selector(".ws-token")
+        page.click(".wk-fetch")
+        page.wait_for_selector(".wk-token")
         settled(page)
         return page
 
@@ -70,19 +70,19 @@ def settled(page):
 
 def press(page, words, said="Uncertainty"):
     """Press a button, and wait for the words."""
-    page.evaluate("() => { document.querySelector('.ws-live').textContent = ''; }")
+    page.evaluate("() => { document.querySelector('.wk-live').textContent = ''; }")
     page.get_by_role("button", name=words, exact=True).click()
     page.wait_for_function(f"({SAID}).includes({json.dumps(said)})")
 
 
 def go_to(page, bench):
-    page.evaluate("() => { document.querySelector('.ws-live').textContent = ''; }")
+    page.evaluate("() => { document.querySelector('.wk-live').textContent = ''; }")
     page.check(f"[name=bench][value={bench}]", force=True)
     settled(page)
 
 
 def text_of(page):
-    return page.evaluate("document.querySelector('.ws-text').textContent")
+    return page.evaluate("document.querySelector('.wk-text').textContent")
 
 
 def ids_on(page):
@@ -109,8 +109,8 @@ def seen(words):
 
 def bars(page):
     return page.evaluate(
-        """() => [...document.querySelectorAll(".ws-bar")].map((bar) =>
-        [bar.querySelector(".ws-name").textContent, bar.querySelector(".ws-share").textContent])"""
+        """() => [...document.querySelectorAll(".wk-bar")].map((bar) =>
+        [bar.querySelector(".wk-name").textContent, bar.querySelector(".wk-share").textContent])"""
     )
 
 
@@ -150,10 +150,10 @@ def mean_bits(model, ids):
 
 def test_nothing_is_computed_before_it_is_asked_for(open_figures):
     page = open_figures(example(), **OPEN)
-    assert page.inner_text(".ws-fetch").startswith("Fetch the model, 0.")
-    assert page.locator(".ws-token").count() == 0
+    assert page.inner_text(".wk-fetch").startswith("Fetch the model, 0.")
+    assert page.locator(".wk-token").count() == 0
     assert page.is_hidden("[name=beginning]")
-    assert page.is_visible(".ws-still")
+    assert page.is_visible(".wk-still")
 
 
 def test_a_damaged_file_is_said_and_can_be_asked_for_again(open_figures):
@@ -163,9 +163,9 @@ def test_a_damaged_file_is_said_and_can_be_asked_for_again(open_figures):
     figure.data = json.dumps(data).replace("<", "\\u003c")
     page = open_figures(figure, **OPEN)
     for _ in range(2):
-        page.click(".ws-fetch")
+        page.click(".wk-fetch")
         page.wait_for_function(f"({SAID}).includes('cut short or damaged')")
-    assert page.is_visible(".ws-fetch")
+    assert page.is_visible(".wk-fetch")
 
 
 def test_a_file_that_is_not_there_is_said(open_figures):
@@ -173,7 +173,7 @@ def test_a_file_that_is_not_there_is_said(open_figures):
     figure = Workshop(small()[0], passage=TEXT, inline=False)
     figure.data = figure.data.replace("../_static/models/small.js", "data:text/javascript,")
     page = open_figures(figure, **OPEN)
-    page.click(".ws-fetch")
+    page.click(".wk-fetch")
     page.wait_for_function(f"({SAID}).includes('holds no model')")
 
 
@@ -186,8 +186,8 @@ def test_a_script_hands_the_file_to_the_page(open_figures):
         "../_static/models/small.js", f"data:text/javascript,{script}"
     )
     page = open_figures(figure, **OPEN)
-    page.click(".ws-fetch")
-    page.wait_for_selector(".ws-token")
+    page.click(".wk-fetch")
+    page.wait_for_selector(".wk-token")
     settled(page)
     assert text_of(page) == PROMPTS[0]
 
@@ -199,8 +199,8 @@ def test_without_workers_and_webassembly_it_writes_the_same(workshop):
     expected = text_of(page)
     page.add_init_script(blocked)
     page.reload()
-    page.click(".ws-fetch")
-    page.wait_for_selector(".ws-token")
+    page.click(".wk-fetch")
+    page.wait_for_selector(".wk-token")
     settled(page)
     press(page, "30 tokens")
     assert text_of(page) == expected
@@ -217,7 +217,7 @@ def test_it_writes_what_pytorch_writes(workshop):
     press(page, "One token")
     assert text_of(page) == tokenizer.decode(greedy(ids, 1))
     press(page, "30 tokens")
-    spans = page.evaluate("[...document.querySelectorAll('.ws-token')].map((s) => s.textContent)")
+    spans = page.evaluate("[...document.querySelectorAll('.wk-token')].map((s) => s.textContent)")
     assert spans == [tokenizer.decode([id_]) for id_ in greedy(ids, 31)]
 
 
@@ -234,7 +234,7 @@ def test_bars_are_what_could_come_next(workshop):
     page.click("summary:has-text('Temperature')")
     page.locator("[name=temperature]").fill("4")
     page.locator("[name=k]").fill("2")
-    page.wait_for_function("document.querySelectorAll('.ws-bar')[5].textContent.includes('cut')")
+    page.wait_for_function("document.querySelectorAll('.wk-bar')[5].textContent.includes('cut')")
     now = sampling_weights(scores, temperature=0.5, top_k=3)
     shares = [share for _, share in bars(page)]
     assert shares == ["cut" if now[i] == 0 else f"{now[i]:.3f}" for i in best.indices]
@@ -246,14 +246,14 @@ def test_a_story_forks_and_the_old_one_is_kept(workshop):
     before = text_of(page)
     ids = greedy(small()[2].encode(PROMPTS[0]), 30)
     at = len(small()[2].encode(PROMPTS[0])) + 3
-    page.evaluate("() => { document.querySelector('.ws-live').textContent = ''; }")
+    page.evaluate("() => { document.querySelector('.wk-live').textContent = ''; }")
     page.locator("[name=token]").fill(str(at))
     settled(page)
     other = scores_after(ids[: at + 1]).topk(3).indices[2].item()
-    page.evaluate("() => { document.querySelector('.ws-live').textContent = ''; }")
-    page.locator(".ws-bar").nth(2).click()
+    page.evaluate("() => { document.querySelector('.wk-live').textContent = ''; }")
+    page.locator(".wk-bar").nth(2).click()
     page.wait_for_function(f"({SAID}).includes('forks')")
-    assert page.locator(".ws-token").count() == at + 2
+    assert page.locator(".wk-token").count() == at + 2
     assert text_of(page).endswith(small()[2].decode([other]))
     page.select_option("[name=story]", index=0)
     page.wait_for_function(f"({SAID}).includes('Story 1')")
@@ -300,10 +300,10 @@ def test_it_shows_attention_lens_norms_and_neighbours(workshop):
     page.fill("[name=beginning]", TEXT)
     press(page, "Begin with this")
     go_to(page, "look")
-    page.wait_for_selector(".ws-stages td")
+    page.wait_for_selector(".wk-stages td")
     page.get_by_role("button", name="Layer 2, head 1").click()
     page.wait_for_function(
-        "document.querySelector('.ws-looking').textContent.includes('of layer 2')"
+        "document.querySelector('.wk-looking').textContent.includes('of layer 2')"
     )
     model, tokenizer = small()[1:]
     ids = tokenizer.encode(TEXT)
@@ -311,9 +311,9 @@ def test_it_shows_attention_lens_norms_and_neighbours(workshop):
     weights = seen_["blocks.1.self_attention.layer.weights"][0, 0, -1]
     reads = ", ".join(f"“{seen(tokenizer.decode([ids[j]]))}” {weights[j]:.2f}"
                       for j in weights.topk(3).indices)  # fmt: skip
-    assert page.inner_text(".ws-looking").count(reads) == 1
+    assert page.inner_text(".wk-looking").count(reads) == 1
     rows = page.evaluate(
-        """() => [...document.querySelectorAll(".ws-stages tbody tr")].map((row) =>
+        """() => [...document.querySelectorAll(".wk-stages tbody tr")].map((row) =>
         [...row.cells].map((cell) => cell.textContent))"""
     )
     streams, writes = [seen_["rows"]], [seen_["rows"]]
@@ -374,25 +374,25 @@ def test_a_change_does_to_text_and_loss_what_it_does_in_pytorch(workshop, settin
         page.locator(f"[name={name}]").select_option(**chosen)
     page.get_by_role("button", name="Make this change").click()
     page.wait_for_function(
-        "document.querySelector('.ws-changing').textContent.includes('Changed: ')"
+        "document.querySelector('.wk-changing').textContent.includes('Changed: ')"
     )
     tokenizer = small()[2]
     passage, ids = tokenizer.encode(TEXT), tokenizer.encode(PROMPTS[0])
     after = changed(changes, lambda model: mean_bits(model, passage))
     before = changed({}, lambda model: mean_bits(model, passage))
     page.wait_for_function(
-        "(words) => document.querySelector('.ws-changing .sl-live').textContent.includes(words)",
+        "(words) => document.querySelector('.wk-changing .sl-live').textContent.includes(words)",
         arg=f"costs {after:.2f} bits a token, {before:.2f} as it is",
     )
     sides = page.evaluate(
-        "[...document.querySelectorAll('.ws-pair .ws-side')].map((s) => s.textContent)"
+        "[...document.querySelectorAll('.wk-pair .wk-side')].map((s) => s.textContent)"
     )
     plain = tokenizer.decode(greedy(ids, 30))
     other = tokenizer.decode(changed(changes, lambda model: greedy(ids, 30, model)))
     assert sides == [plain, other]
     assert f"{after:.2f}" != f"{before:.2f}"
     press(page, "All as it was")
-    assert "Nothing is changed yet." in page.inner_text(".ws-changing")
+    assert "Nothing is changed yet." in page.inner_text(".wk-changing")
 
 
 def test_a_patch_and_a_direction_are_those_of_pytorch(functions_of):
@@ -438,12 +438,12 @@ def numbers(words):
 
 
 def answer(page, k):
-    page.locator(".ws-experiment").nth(k).get_by_role("button", name="Show the answer").click()
+    page.locator(".wk-experiment").nth(k).get_by_role("button", name="Show the answer").click()
     page.wait_for_function(
-        "(k) => document.querySelectorAll('.ws-experiment .sl-live')[k].textContent.length > 40",
+        "(k) => document.querySelectorAll('.wk-experiment .sl-live')[k].textContent.length > 40",
         arg=k,
     )
-    return page.locator(".ws-experiment .sl-live").nth(k).inner_text()
+    return page.locator(".wk-experiment .sl-live").nth(k).inner_text()
 
 
 def test_answers_are_what_pytorch_computes(workshop):
@@ -497,13 +497,13 @@ def test_answers_are_what_pytorch_computes(workshop):
 def test_the_controls_of_an_experiment_are_set(workshop):
     page = workshop()
     go_to(page, "try")
-    page.locator(".ws-experiment").nth(0).get_by_role("button", name="Set the controls").click()
-    page.wait_for_selector(".ws-stages td")
+    page.locator(".wk-experiment").nth(0).get_by_role("button", name="Set the controls").click()
+    page.wait_for_selector(".wk-stages td")
     assert text_of(page) == TEXT.rstrip()
     assert page.is_checked("[name=bench][value=look]")
     go_to(page, "try")
-    page.locator(".ws-experiment").nth(2).get_by_role("button", name="Set the controls").click()
-    page.wait_for_selector(".ws-changing:visible")
+    page.locator(".wk-experiment").nth(2).get_by_role("button", name="Set the controls").click()
+    page.wait_for_selector(".wk-changing:visible")
     assert page.input_value("[name=kind]") == "patch"
     assert page.is_visible("[name=from]")
     assert page.is_hidden("[name=layer]")
@@ -539,8 +539,8 @@ def test_reset_begins_again_and_a_link_does_it_all_again(workshop):
         place.index("One token"),
     )
     page.goto(f"{address}?fig-workshop=b{fetch}~b{one}*2")
-    page.wait_for_function("(words) => document.querySelector('.ws-text').textContent === words",
+    page.wait_for_function("(words) => document.querySelector('.wk-text').textContent === words",
                            arg=expected)  # fmt: skip
     page.get_by_role("button", name="Reset").click()
-    assert page.is_visible(".ws-fetch")
-    assert page.locator(".ws-token").count() == 0
+    assert page.is_visible(".wk-fetch")
+    assert page.locator(".wk-token").count() == 0

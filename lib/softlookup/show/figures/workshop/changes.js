@@ -67,30 +67,30 @@ export class Changes {
     );
     this.fields.strength = this.strength.field;
     this.kind.addEventListener("input", () => this.fit());
-    this.made = el("p", { class: "ws-words" });
-    this.live = liveRegion("ws-words");
+    this.made = el("p", { class: "wk-words" });
+    this.live = liveRegion("wk-words");
     this.meters = [meter("as it is"), meter("changed")];
-    this.sides = ["As it is", "Changed"].map((title) => [title, el("p", { class: "ws-side" })]);
+    this.sides = ["As it is", "Changed"].map((title) => [title, el("p", { class: "wk-side" })]);
     const sides = this.sides.map(([title, text]) =>
       el("div", null, el("span", { class: "sl-label" }, title), text),
     );
     this.bench = el(
       "div",
-      { class: "ws-bench ws-changing" },
+      { class: "wk-bench wk-changing" },
       controls(field("The change", this.kind), ...Object.values(this.fields)),
       el(
         "div",
-        { class: "ws-row" },
+        { class: "wk-row" },
         button("Make this change", () => workshop.later(() => this.add())),
         button("Take the last back", () => workshop.later(() => this.back())),
         button("All as it was", () => workshop.later(() => this.clear())),
       ),
       this.made,
       this.live,
-      el("p", { class: "ws-words" }, "Bits that a token of the passage costs, on average:"),
+      el("p", { class: "wk-words" }, "Bits that a token of the passage costs, on average:"),
       ...this.meters.map(({ row }) => row),
-      el("div", { class: "ws-pair" }, sides),
-      el("details", null, el("summary", null, "The passage"), el("p", { class: "ws-side" }, workshop.passage)),
+      el("div", { class: "wk-pair" }, sides),
+      el("details", null, el("summary", null, "The passage"), el("p", { class: "wk-side" }, workshop.passage)),
     );
     this.fit();
   }

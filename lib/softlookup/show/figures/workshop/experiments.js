@@ -13,7 +13,7 @@ export class Experiments {
     this.workshop = workshop;
     this.bench = el(
       "div",
-      { class: "ws-bench ws-trying" },
+      { class: "wk-bench wk-trying" },
       this.card(
         "Find the head that looks one back. Among the maps, one has a bright line right below its " +
           "diagonal. Which? Switch it off under “Intervene”: what does the model forget?",
@@ -37,7 +37,7 @@ export class Experiments {
   }
 
   card(question, prepare, answer) {
-    const live = liveRegion("ws-words");
+    const live = liveRegion("wk-words");
     const ready = button("Set the controls", () => this.workshop.later(prepare));
     const show = button("Show the answer", () =>
       this.workshop.later(async () => {
@@ -45,8 +45,8 @@ export class Experiments {
         say(live, await answer());
       }),
     );
-    const row = el("div", { class: "ws-row" }, ready, show);
-    return el("div", { class: "ws-experiment" }, el("p", { class: "ws-words" }, question), row, live);
+    const row = el("div", { class: "wk-row" }, ready, show);
+    return el("div", { class: "wk-experiment" }, el("p", { class: "wk-words" }, question), row, live);
   }
 
   async readPassage(bench) {

@@ -36,11 +36,11 @@ class Workshop {
     this.head = [0, 0];
     this.sampling = { temperature: 1, k: null, p: 1, least: 0 };
     this.byChance = false;
-    this.live = liveRegion("ws-live");
-    this.still = el("p", { class: "ws-still" }, data.passage.trim());
+    this.live = liveRegion("wk-live");
+    this.still = el("p", { class: "wk-still" }, data.passage.trim());
     const size = `${data.megabytes} MB`;
     this.fetch = button(`Fetch the model, ${size}`, () => this.open(), {
-      class: "sl-button ws-fetch",
+      class: "sl-button wk-fetch",
     });
     this.benches = { write: this.writing(), look: this.looking() };
     this.changes = new Changes(this);
@@ -53,14 +53,14 @@ class Workshop {
       ["try", "Experiments"],
     ];
     this.picker = choices("What to do", "bench", names, "write", (name) => this.turnTo(name));
-    this.text = el("p", { class: "ws-text" });
+    this.text = el("p", { class: "wk-text" });
     this.place = slider("Look behind token", { name: "token", min: 0, max: data.room - 1 }, (at) =>
       this.latest(() => this.select(at)),
     );
     this.inside = el("div", { hidden: true }, this.picker, this.beginnings(), this.text);
     this.below = el("div", { hidden: true }, this.place.field, ...Object.values(this.benches));
     root.append(
-      form("ws-workshop", this.still, this.fetch, this.inside, this.live, this.below),
+      form("wk-workshop", this.still, this.fetch, this.inside, this.live, this.below),
     );
     this.turnTo("write");
     say(
@@ -149,7 +149,7 @@ class Workshop {
       "div",
       null,
       field("The beginning, yours or one of these", this.beginning),
-      el("div", { class: "ws-row" }, own, ...given),
+      el("div", { class: "wk-row" }, own, ...given),
     );
   }
 
@@ -217,15 +217,15 @@ class Workshop {
   }
 
   span(i) {
-    const made = i >= this.made ? " ws-made" : "";
+    const made = i >= this.made ? " wk-made" : "";
     const onclick = () => this.later(() => this.select(i));
     const words = written(this.ids, i, (ids) => this.model.tokenizer.decode(ids));
-    return el("span", { class: `ws-token${made}`, onclick }, words);
+    return el("span", { class: `wk-token${made}`, onclick }, words);
   }
 
   async render(note = "") {
     this.text.replaceChildren(...this.ids.map((_, i) => this.span(i)));
-    this.text.children[this.at].classList.add("ws-at");
+    this.text.children[this.at].classList.add("wk-at");
     this.place.input.max = this.ids.length - 1;
     const here = seen(this.words(this.ids[this.at]));
     this.place.show(`${this.at + 1} of ${this.ids.length}, “${here}”`, this.at);
@@ -265,7 +265,7 @@ class Workshop {
       this.later(() => this.render());
     });
     this.bars = Array.from({ length: SHOWN }, (_, k) =>
-      button("", () => this.later(() => this.take(this.shown[k])), { class: "ws-bar" }),
+      button("", () => this.later(() => this.take(this.shown[k])), { class: "wk-bar" }),
     );
     this.shown = [];
     this.kept = el("select", {
@@ -293,18 +293,18 @@ class Workshop {
     ); // prettier-ignore
     return el(
       "div",
-      { class: "ws-bench ws-writing" },
+      { class: "wk-bench wk-writing" },
       el(
         "div",
-        { class: "ws-row" },
+        { class: "wk-row" },
         button("One token", () => this.later(() => this.write(1))),
         button(`${AT_ONCE} tokens`, () => this.later(() => this.write(AT_ONCE))),
         this.stop,
       ),
-      el("div", { class: "ws-bars" }, this.bars),
+      el("div", { class: "wk-bars" }, this.bars),
       el(
         "p",
-        { class: "sl-note ws-words" },
+        { class: "sl-note wk-words" },
         "Outline: what the model says; bar: what is drawn from. Touch a token, and the story takes it.",
       ),
       pick,
@@ -330,17 +330,17 @@ class Workshop {
       const id = this.shown[k_];
       bar.hidden = id === undefined;
       if (bar.hidden) return;
-      bar.className = `ws-bar${id === taken ? " ws-taken" : ""}`;
+      bar.className = `wk-bar${id === taken ? " wk-taken" : ""}`;
       const width = (share) => `width: ${(100 * share) / most}%`;
       bar.replaceChildren(
-        el("span", { class: "ws-name" }, seen(this.words(id))),
+        el("span", { class: "wk-name" }, seen(this.words(id))),
         el(
           "span",
-          { class: "ws-track", "aria-hidden": "true" },
-          el("i", { class: "ws-before", style: width(plain[id]) }),
-          el("i", { class: "ws-now", style: width(drawn[id]) }),
+          { class: "wk-track", "aria-hidden": "true" },
+          el("i", { class: "wk-before", style: width(plain[id]) }),
+          el("i", { class: "wk-now", style: width(drawn[id]) }),
         ),
-        el("span", { class: "ws-share" }, drawn[id] === 0 ? "cut" : fixed(drawn[id], 3)),
+        el("span", { class: "wk-share" }, drawn[id] === 0 ? "cut" : fixed(drawn[id], 3)),
       );
     });
   }
@@ -390,27 +390,27 @@ class Workshop {
     this.maps = [];
     for (let layer = 0; layer < this.layers; layer += 1) {
       for (let head = 0; head < this.heads; head += 1) {
-        const map = el("canvas", { class: "ws-map", width: 1, height: 1, "aria-hidden": "true" });
+        const map = el("canvas", { class: "wk-map", width: 1, height: 1, "aria-hidden": "true" });
         const chosen = () => {
           this.head = [layer, head];
           this.later(() => this.render());
         };
-        const one = button("", chosen, { class: "ws-head", "aria-pressed": "false" });
+        const one = button("", chosen, { class: "wk-head", "aria-pressed": "false" });
         one.append(map, `${layer + 1}.${head + 1}`);
         one.setAttribute("aria-label", `Layer ${layer + 1}, head ${head + 1}`);
         this.maps.push({ layer, head, map, one });
       }
     }
-    const grid = el("div", { class: "ws-heads", style: `--heads: ${this.heads}` });
+    const grid = el("div", { class: "wk-heads", style: `--heads: ${this.heads}` });
     grid.append(...this.maps.map(({ one }) => one));
-    this.reads = el("p", { class: "ws-words" });
+    this.reads = el("p", { class: "wk-words" });
     this.stages = scroller("The stream on its way up");
     return el(
       "div",
-      { class: "ws-bench ws-looking" },
+      { class: "wk-bench wk-looking" },
       el(
         "p",
-        { class: "ws-words" },
+        { class: "wk-words" },
         "The attention of each head, layer by layer: a row for each token, a column for each that it reads. Choose a head, and the text above is painted with what the chosen token reads.",
       ),
       grid,
@@ -419,7 +419,7 @@ class Workshop {
       this.stages,
       el(
         "p",
-        { class: "sl-note ws-words" },
+        { class: "sl-note wk-words" },
         "The stream of the chosen token, from the embedding up to the last layer. Says: what would come next if the model ended here, and how probably. Most like: the tokens whose embeddings have the largest cosine with the stream. Written: the length of what a part adds to the stream; beside it, the length of the stream.",
       ),
     );
@@ -449,7 +449,7 @@ class Workshop {
       row(stageName(name), [pairs(says), pairs(like), fixed(write, 1), fixed(stream, 1)]),
     );
     const heads = ["", "Says", "Most like", "Written", "Stream"];
-    this.stages.replaceChildren(table("ws-stages", heads, rows));
+    this.stages.replaceChildren(table("wk-stages", heads, rows));
   }
 }
 
