@@ -7,6 +7,9 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
+from softlookup.recorded.experiment import FOLDER
+from softlookup.show.figures.workshop import as_script
+
 # Scripts of extensions that the book's pages do not use. Thebe asks another host for its code and
 # fails without it; the toggle button's work is done by native <details> elements (see markup.py).
 DROPPED_SCRIPTS = (
@@ -119,11 +122,20 @@ def write_entrance(app: Sphinx) -> None:
     (Path(app.outdir) / "index.html").write_text(html, encoding="utf-8")
 
 
+def write_models(static: Path) -> None:
+    """Write each recorded model as a script, which a page loads when its reader asks for it."""
+    folder = static / "models"
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted(FOLDER.glob("*.safetensors")):
+        (folder / f"{path.stem}.js").write_text(as_script(path), encoding="utf-8")
+
+
 def finish_assets(app: Sphinx, exception: Exception | None) -> None:
     """Complete the site once every page is written."""
     if exception is None and app.builder.format == "html":
         write_entrance(app)
         copy_mathjax(Path(app.outdir) / "_static")
+        write_models(Path(app.outdir) / "_static")
         remove_unused(Path(app.outdir) / "_static")
 
 

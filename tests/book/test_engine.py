@@ -780,7 +780,8 @@ def test_a_worker_stops_and_goes_on(worker):
     assert 3 <= n_steps < 1000
     assert end == {"finished": False}
     assert [words.split(";")[0] for words in mistakes] == [
-        "ask must be one of load, train, write, scores, look, state",
+        "ask must be one of load, train, write, scores, look, state, step, open, save, count, "
+        "race, story, changed, costs, inspect, oneBack, decided, patched",
         "a prompt must have at least one token",
         "length must be from 2 to that of the text",
         "an id must be an integer from 0 to 12",

@@ -13,7 +13,7 @@ Read in this order:
 from softlookup.models.bert import BERT, BERTConfig
 from softlookup.models.blocks import Block, DecoderBlock, EncoderBlock, Sublayer, make_norm
 from softlookup.models.encoder_decoder import Transformer, TransformerConfig
-from softlookup.models.gpt import GPT, GPTConfig
+from softlookup.models.gpt import GPT, GPTConfig, load_gpt, save_gpt
 from softlookup.models.vit import ViT, ViTConfig
 
 __all__ = [
@@ -29,5 +29,7 @@ __all__ = [
     "TransformerConfig",
     "ViT",
     "ViTConfig",
+    "load_gpt",
     "make_norm",
+    "save_gpt",
 ]

@@ -2,11 +2,13 @@
 
 Read in this order: ``ngram_shakespeare``, an experiment with its result beside it in a JSON file;
 ``experiment``, what every experiment is asked for; ``version``, the digest that says whether a
-result still belongs to its code; ``record``, the file, how it is read, and how it is written. The
-other experiments stand in ``experiment.EXPERIMENTS``.
+result still belongs to its code; ``record``, the file, how it is read, and how it is written;
+``weights``, the model of the workshop, which its experiment has kept. The other experiments stand
+in ``experiment.EXPERIMENTS``.
 """
 
 from softlookup.recorded.experiment import EXPERIMENTS
 from softlookup.recorded.record import Record, differences, recomputed, recorded
+from softlookup.recorded.weights import capstone_model
 
-__all__ = ["EXPERIMENTS", "Record", "differences", "recomputed", "recorded"]
+__all__ = ["EXPERIMENTS", "Record", "capstone_model", "differences", "recomputed", "recorded"]

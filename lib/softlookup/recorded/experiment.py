@@ -15,6 +15,7 @@ from softlookup.checks import require_choice
 
 FOLDER = Path(__file__).parent
 EXPERIMENTS = (
+    "capstone",
     "counted_captions",
     "heads_captions",
     "ngram_shakespeare",

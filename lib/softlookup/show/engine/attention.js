@@ -14,8 +14,8 @@ export function attention(query, key, value, { batch, nHeads, nKvHeads, reads, n
   const scale = 1 / Math.sqrt(dK);
   const own = weightsOf(query, key, { ...place, kvWidth, batch, reads, scale });
   const weights = see("weights", own, [batch, nHeads, nQueries, nKeys]);
-  const all = Int32Array.from({ length: nKeys }, (_, j) => j);
-  const read = weights === own ? reads : reads.map(() => all); // a replaced A may read anything
+  // a replaced A may read anything
+  const read = weights === own ? reads : everything(nQueries, nKeys);
   const each = { ...place, kvWidth, batch, reads: read };
   const out = new query.constructor(query.length);
   forEachQuery(each, (i, a, q, k) => {
@@ -73,7 +73,7 @@ function weightsOf(query, key, place) {
       let score = 0;
       for (let c = 0; c < dK; c += 1) score += query[q + c] * key[at + c];
       weights[a + slots[s]] = score * scale;
-      largest = Math.max(largest, score * scale);
+      largest = Math.max(largest, weights[a + slots[s]]); // as it was rounded
     }
     let total = 0;
     for (let s = 0; s < slots.length; s += 1) {
@@ -98,6 +98,12 @@ function forEachQuery({ batch, nHeads, nQueries, nKeys, dK, share, width, kvWidt
     }
   }
 }
+
+/** Without a mask each query reads each key. */
+export const everything = (nQueries, nKeys) => {
+  const all = Int32Array.from({ length: nKeys }, (_, j) => j);
+  return Array.from({ length: nQueries }, () => all);
+};
 
 /** Which keys each query may read, from their positions alone: 0 ≤ j ≤ i, and with a window w
  *  also j > i − w or j < n_sinks. */

@@ -5,7 +5,8 @@ import { FeedForward, GatedFeedForward } from "./feed_forward.js";
 import { GroupedQueryAttention } from "./grouped_query.js";
 import { Norm } from "./normalization.js";
 
-/** A residual connection with a norm: x + F(norm(x)) in pre-norm, norm(x + F(x)) in post-norm. */
+/** A residual connection with a norm: x + F(norm(x)) in pre-norm, norm(x + F(x)) in post-norm;
+ *  without the residual connection F(norm(x)) and norm(F(x)). */
 class Sublayer {
   constructor(layer, norm, normFirst) {
     this.layer = layer;
@@ -14,27 +15,28 @@ class Sublayer {
   }
 
   /** `run` calls the layer on rows; the probes `write` and `stream` are those of the library. */
-  forward(x, run, see) {
-    return this.normFirst ? this.preNorm(x, run, see) : this.postNorm(x, run, see);
+  forward(x, run, see, residual) {
+    const added = residual ? sum : (_, made) => made;
+    return this.normFirst ? this.preNorm(x, run, see, added) : this.postNorm(x, run, see, added);
   }
 
-  preNorm(x, run, see) {
+  preNorm(x, run, see, added) {
     const [read, backwardNorm] = this.norm.forward(x);
     const [made, backwardLayer] = run(read);
-    const stream = see("stream", sum(x, see("write", made)));
+    const stream = see("stream", added(x, see("write", made)));
 
     // the stream goes on as it is, and through the layer
-    const backward = (d) => sum(d, backwardNorm(backwardLayer(d)));
+    const backward = (d) => added(d, backwardNorm(backwardLayer(d)));
     return [stream, backward];
   }
 
-  postNorm(x, run, see) {
+  postNorm(x, run, see, added) {
     const [made, backwardLayer] = run(x);
-    const [normed, backwardNorm] = this.norm.forward(sum(x, see("write", made)));
+    const [normed, backwardNorm] = this.norm.forward(added(x, see("write", made)));
 
     const backward = (d) => {
       const dSum = backwardNorm(d);
-      return sum(dSum, backwardLayer(dSum));
+      return added(dSum, backwardLayer(dSum));
     };
     return [see("stream", normed), backward];
   }
@@ -67,8 +69,8 @@ export class Block {
     const read = (rows) =>
       this.selfAttention.layer.forward(rows, reading, cache, seeRead.within("layer"));
     const think = (rows) => this.feedForward.layer.forward(rows, seeThink.within("layer"));
-    const [y, backwardRead] = this.selfAttention.forward(x, read, seeRead);
-    const [z, backwardThink] = this.feedForward.forward(y, think, seeThink);
+    const [y, backwardRead] = this.selfAttention.forward(x, read, seeRead, reading.residual);
+    const [z, backwardThink] = this.feedForward.forward(y, think, seeThink, reading.residual);
     return [z, (d) => backwardRead(backwardThink(d))];
   }
 }

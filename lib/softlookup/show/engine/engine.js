@@ -3,7 +3,8 @@
 //
 // Read linear.js first, which says how a way back is written; then normalization, activations,
 // feed_forward, rotary, attention, grouped_query, block and gpt; then objectives, adamw, muon and
-// training; cache and decoding; byte_pairs; probes; and at last products, simd_products and worker.
+// training; cache and decoding; byte_pairs; probes; safetensors and saved; ngrams, run and race; and
+// at last products, simd_products and worker.
 
 import { ACTIVATIONS, normalShare } from "./activations.js";
 import { AdamW } from "./adamw.js";
@@ -17,11 +18,15 @@ import { GPT } from "./gpt.js";
 import { linear } from "./linear.js";
 import { Muon, orthogonalize } from "./muon.js";
 import { layerNorm, rmsNorm } from "./normalization.js";
+import { AddK, KneserNey, meanSurprise } from "./ngrams.js";
 import { crossEntropy, nextTokenLoss } from "./objectives.js";
 import { Parameter } from "./parameter.js";
 import { capture, probesOf } from "./probes.js";
 import { plainProducts } from "./products.js";
+import { openedModel, savedModel } from "./saved.js";
 import { serve } from "./serve.js";
+import { lossOnText, piecesIn, TrainingRun } from "./run.js";
+import { readSafetensors, writeSafetensors } from "./safetensors.js";
 import { bestProducts, simdProducts } from "./simd_products.js";
 import {
   clipGradients,
@@ -30,6 +35,7 @@ import {
   recipeRate,
   trainStep,
 } from "./training.js";
+import { changedScores, costs, decided, inspect, oneBack, patched, story } from "./workshop.js";
 
 /** All that the engine hands on. */
 export const engine = {
@@ -38,5 +44,8 @@ export const engine = {
   ...{ sampler, GPT, linear, Muon, orthogonalize, layerNorm, rmsNorm, crossEntropy, nextTokenLoss },
   ...{ Parameter, capture, probesOf, plainProducts, clipGradients, matricesAndRest },
   ...{ recipeOptimizers, recipeRate, trainStep },
+  ...{ readSafetensors, writeSafetensors, AddK, KneserNey, meanSurprise },
+  ...{ lossOnText, piecesIn, TrainingRun, openedModel, savedModel },
+  ...{ changedScores, costs, decided, inspect, oneBack, patched, story },
   ...{ serve, bestProducts, simdProducts },
 };

@@ -1,7 +1,7 @@
 // The model: a table of tokens, blocks that read backwards, and the table again.
 
 import { sum } from "./arrays.js";
-import { readable } from "./attention.js";
+import { everything, readable } from "./attention.js";
 import { Block } from "./block.js";
 import { KeyValueCache } from "./cache.js";
 import { gptConfig } from "./configuration.js";
@@ -15,12 +15,16 @@ import { require, requireInteger } from "./require.js";
 import { angles } from "./rotary.js";
 import { normalNumbers } from "./chance.js";
 
+/** What a model can do without, badly. No mask: each token reads all there are, later ones too. */
+const PARTS = ["mask", "residual", "positions"];
+
 export class GPT {
   /** A model of some options. Its weights are named as in the library's `state_dict`. */
   constructor(options, products = plainProducts()) {
     const config = gptConfig(options);
     this.config = config;
     this.products = products;
+    this.without = new Set(); // what is left out, to see what it was for: some of PARTS
     this.parameters = new Map();
     const add = (name, ...shape) => {
       this.parameters.set(name, new Parameter(shape, products));
@@ -76,7 +80,7 @@ export class GPT {
   /** One row per token: the token's own and, where positions are learned, its place's. */
   embed(ids, { batch, places }) {
     const [rows, backwardTokens] = embedding(ids, this.embedding);
-    if (this.positions === null) return [rows, backwardTokens];
+    if (this.positions === null || this.without.has("positions")) return [rows, backwardTokens];
     const everywhere = Array.from({ length: batch }, () => places).flat();
     const [place, backwardPlaces] = embedding(everywhere, this.positions);
     const backward = (d) => {
@@ -88,19 +92,25 @@ export class GPT {
 
   /** Where the tokens stand, which they may read, and how far queries and keys are turned. */
   reading(batch, n, cache) {
-    const { config } = this;
+    const { config, without } = this;
+    const unknown = [...without].filter((part) => !PARTS.includes(part));
+    require(unknown.length === 0, `without must be some of ${PARTS.join(", ")}`, { unknown });
     const dK = config.d_model / config.n_heads;
     const places = cache === null ? Array.from({ length: n }, (_, i) => i) : cache.begin(batch, n);
     const slots = cache === null ? places : cache.positions;
-    const reads = readable(places, slots, cache === null ? config : cache.rule);
-    const turn = (positions) => (config.positions === "rotary" ? angles(positions, dK) : null);
-    const turns = { queryTurn: turn(places), keyTurn: turn(slots) };
-    return { batch, places, reads, nKeys: slots.length, ...turns };
+    const reads = without.has("mask")
+      ? everything(places.length, slots.length)
+      : readable(places, slots, cache === null ? config : cache.rule);
+    const turns = config.positions === "rotary" && !without.has("positions");
+    const turn = (positions) => (turns ? angles(positions, dK) : null);
+    const [queryTurn, keyTurn] = [turn(places), turn(slots)];
+    const residual = !without.has("residual");
+    return { batch, places, reads, nKeys: slots.length, queryTurn, keyTurn, residual };
   }
 
-  /** An empty cache that knows the config's window and sinks. */
+  /** An empty cache that knows the config's window and sinks; without a mask there are none. */
   newCache() {
-    return new KeyValueCache(this.config.n_layers, this.config);
+    return new KeyValueCache(this.config.n_layers, this.without.has("mask") ? {} : this.config);
   }
 
   /** Read the beginnings of texts, so that `step` can go on; no token at all is a beginning too. */

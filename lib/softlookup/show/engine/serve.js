@@ -3,37 +3,75 @@
 // A page sends {id, ask, data}. It gets {id, part} for each step or token as soon as it is there,
 // and at the end {id, result} or {id, error}. While one task runs, "stop" ends it after its step.
 
-import { randomPieces } from "./chance.js";
 import { generate, sampler } from "./decoding.js";
 import { GPT } from "./gpt.js";
 import { capture } from "./probes.js";
 import { require } from "./require.js";
 import { bestProducts } from "./simd_products.js";
-import { recipeOptimizers, recipeRate, trainStep } from "./training.js";
+import { countedLines, race } from "./race.js";
+import { reported, TrainingRun } from "./run.js";
+import { openedModel, savedModel } from "./saved.js";
+import { changedScores, costs, decided, inspect, oneBack, patched, story } from "./workshop.js";
 
 /** What a page may ask for; each task is a generator of parts, and returns the result. */
 class Tasks {
   model = null;
+  run = null;
   stopped = false;
 
-  /** A new model: of given weights, or started by a seed. */
-  *load({ config, state = null, seed = 0, megabytes = 64 }) {
+  /** A new model: of given weights, or started by a seed; `without` lists what it must miss. */
+  *load({ config, state = null, seed = 0, without = [], megabytes = 64 }) {
     const model = new GPT(config, bestProducts(megabytes));
+    model.without = new Set(without);
     this.model = state === null ? model.startWeights(seed) : model.load(state);
+    this.run = null;
     return { products: model.products.name };
   }
 
-  /** The book's recipe on pieces of one long text; a part is a step and its loss. */
-  *train({ ids, nSteps, length, batchSize, seed = 0, clip = null }) {
-    const enough = length >= 2 && length <= ids.length;
-    require(enough, "length must be from 2 to that of the text", { length, n: ids.length });
-    const optimizers = recipeOptimizers(this.loaded());
-    const pieces = randomPieces(ids, length, batchSize, seed);
-    for (let step = 1; step <= nSteps && !this.stopped; step += 1) {
-      const share = recipeRate(step, nSteps);
-      const loss = trainStep(this.model, optimizers, pieces.next().value, { share, clip });
-      yield { step, loss };
+  /** Train on pieces of one long text, by the book's recipe unless `optimizer` says another way. A
+   *  part is a step and its loss; after every `watch.every` steps also what `reported` says. The
+   *  work is that of a TrainingRun; without any the run before goes on where it stopped, by `more`
+   *  steps after its end. */
+  *train({ watch = null, more = 0, ...work }) {
+    if (work.ids !== undefined) this.run = new TrainingRun(this.loaded(), work);
+    const run = this.begun();
+    run.nSteps += more;
+    while (run.t < run.nSteps && !this.stopped) {
+      const part = run.step();
+      const looks = watch !== null && (run.t % watch.every === 0 || run.t === run.nSteps);
+      yield looks && !part.broken ? { ...part, ...reported(run, watch) } : part;
+      if (part.broken) return { finished: false, broken: part.broken };
     }
+    return { finished: run.t >= run.nSteps };
+  }
+
+  /** One step of the run, or the first of a new one, with what it did to each tensor. */
+  *step({ watch, ...work }) {
+    if (work.ids !== undefined) this.run = new TrainingRun(this.loaded(), work);
+    const done = this.begun().stepAndSee();
+    return done.broken ? done : { ...done, ...reported(this.run, watch) };
+  }
+
+  /** Take up a model from a file; what is not its weights is returned. */
+  *open({ bytes, megabytes = 64 }) {
+    const { model, letters } = openedModel(bytes, bestProducts(megabytes));
+    Object.assign(this, { model, run: null });
+    return { config: model.config, letters, without: [...model.without] };
+  }
+
+  /** The model as the bytes of a file. */
+  *save({ letters }) {
+    return savedModel(this.loaded(), letters);
+  }
+
+  /** The losses on `heldOut` of models that only count in `ids`. */
+  *count(texts) {
+    return countedLines(texts);
+  }
+
+  /** Two ways of training at equal seconds; a part is a step of one of them. */
+  *race(rules) {
+    yield* race(rules, () => this.stopped);
     return { finished: !this.stopped };
   }
 
@@ -57,9 +95,48 @@ class Tasks {
     return capture(this.loaded(), ids, ...names);
   }
 
+  // what workshop.js has, each under its own name
+
+  *story(asked) {
+    for (const part of story(this.loaded(), asked)) {
+      if (this.stopped) break;
+      yield part;
+    }
+    return { finished: !this.stopped };
+  }
+
+  *changed({ ids, changes = [] }) {
+    return changedScores(this.loaded(), ids, changes);
+  }
+
+  *costs({ ids, changes = [] }) {
+    return costs(this.loaded(), ids, changes);
+  }
+
+  *inspect(asked) {
+    return inspect(this.loaded(), asked);
+  }
+
+  *oneBack({ ids }) {
+    return oneBack(this.loaded(), ids);
+  }
+
+  *decided({ ids }) {
+    return decided(this.loaded(), ids);
+  }
+
+  *patched({ ids, from }) {
+    return patched(this.loaded(), ids, from);
+  }
+
   /** All weights. */
   *state() {
     return this.loaded().state();
+  }
+
+  begun() {
+    require(this.run !== null, "a run must be begun first", {});
+    return this.run;
   }
 
   loaded() {
@@ -68,7 +145,11 @@ class Tasks {
   }
 }
 
-const KNOWN = ["load", "train", "write", "scores", "look", "state"];
+const KNOWN = [
+  ...["load", "train", "write", "scores", "look", "state"],
+  ...["step", "open", "save", "count", "race"],
+  ...["story", "changed", "costs", "inspect", "oneBack", "decided", "patched"],
+];
 
 /** Answer what comes to a worker, one task after the other. */
 export function serve(scope) {

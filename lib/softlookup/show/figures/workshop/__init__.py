@@ -1,0 +1,117 @@
+"""The workshop: a trained GPT in the page that writes, is looked into, and is changed."""
+
+import base64
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from softlookup.checks import require, require_int, require_text
+from softlookup.models.gpt import load_gpt
+from softlookup.recorded.capstone import WEIGHTS
+from softlookup.show.engine import engine_source
+from softlookup.show.interactive import Interactive
+from softlookup.tokenization import BytePairTokenizer
+
+PROMPTS = ("ROMEO:\n", "My lord, I", "What is")
+PASSAGE = (
+    "First Citizen:\nWe are accounted poor citizens, the patricians good.\n"
+    "What authority surfeits on would relieve us.\n"
+)
+_ALT = (
+    "A trained language model that writes on after any beginning, token by token, with the "
+    "probabilities of what could have come; its attention and its stream can be looked at, and "
+    "its parts can be switched off or changed."
+)
+_CAPTION = (
+    "The workshop. A model that has read Shakespeare computes in this page. First let it write, "
+    "then look at how a token was chosen, then change a part and compare."
+)
+
+
+class Workshop(Interactive):
+    """A model in a file writes in the page, shows its inside, and is changed part by part.
+
+    On the site the weights are a script of their own, which the page loads when its reader asks;
+    in a notebook they are part of the figure.
+
+    Args:
+        path: The model, as ``save_gpt`` writes it, with a byte-pair tokenizer.
+        prompts: What the reader may begin with, 1 to 4 texts.
+        passage: A text of at least two tokens on which a change is judged.
+        seen: The letters that the model has read; others are named to the reader. None: all.
+        seed: Where the chances begin.
+        inline: Whether the weights are part of the figure. None: outside the site.
+        name: The figure's name in links.
+        alt: What the figure shows, for who cannot see it.
+        caption: What stands below it.
+
+    Raises:
+        ValueError: There is no such model, its tokens are not byte pairs, there is no prompt or a
+            blank one, the passage is too short, or ``seed`` is negative; or as ``Interactive``.
+
+    Chapter: workshop#the-model.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from softlookup.models import GPT, GPTConfig, save_gpt
+        >>> model = GPT(GPTConfig(vocab_size=256, context=32, d_model=6, n_heads=3, n_layers=1))
+        >>> path = Path(mkdtemp()) / "small.safetensors"
+        >>> save_gpt(path, model, BytePairTokenizer([]))
+        >>> Workshop(path).name
+        'fig-workshop'
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike = WEIGHTS,
+        *,
+        prompts: Sequence[str] = PROMPTS,
+        passage: str = PASSAGE,
+        seen: str | None = None,
+        seed: int = 1,
+        inline: bool | None = None,
+        name: str = "fig-workshop",
+        alt: str = _ALT,
+        caption: str = _CAPTION,
+    ) -> None:
+        model, tokens = load_gpt(path)
+        is_known = isinstance(tokens, BytePairTokenizer)
+        require(is_known, "the model's tokens must be byte pairs", tokens=type(tokens).__name__)
+        rule = "prompts must be 1 to 4 texts"
+        require(not isinstance(prompts, str) and 1 <= len(prompts) <= 4, rule, prompts=prompts)
+        for i, prompt in enumerate(prompts):
+            require_text(**{f"prompts[{i}]": prompt})
+        require_text(passage=passage)
+        ids = tokens.encode(passage)
+        fits = 2 <= len(ids) <= model.config.context
+        rule = "passage must have at least two tokens, and fit the context"
+        require(fits, rule, n_tokens=len(ids))
+        require_int(0, seed=seed)
+        inline = not os.environ.get("SOFTLOOKUP_STATIC") if inline is None else inline
+        data = {
+            "engine": engine_source(),
+            "prompts": list(prompts),
+            "passage": passage,
+            "seen": seen,
+            "seed": seed,
+            "layers": model.config.n_layers,
+            "heads": model.config.n_heads,
+            "room": min(256, model.config.context),
+            "file": Path(path).stem,
+            "address": f"../_static/models/{Path(path).stem}.js",
+            "megabytes": round(len(as_text(path)) / 1e6, 1),
+            "weights": as_text(path) if inline else None,
+        }
+        super().__init__(name=name, data=data, alt=alt, caption=caption)
+
+
+def as_text(path: str | os.PathLike) -> str:
+    """A file in letters, as a script can carry it."""
+    return base64.b64encode(Path(path).read_bytes()).decode()
+
+
+def as_script(path: str | os.PathLike) -> str:
+    """A script that hands the file to the page that loads it."""
+    name = json.dumps(Path(path).stem)
+    return f'(globalThis.slModels ??= {{}})[{name}] = "{as_text(path)}";\n'

@@ -1,0 +1,47 @@
+// What the page itself computes: probabilities, what they become, and how tokens are written.
+
+import { sum } from "../../kit/maths.js";
+
+/** The ids by falling probability, the first of equals first. */
+export const ranked = (weights) =>
+  Array.from(weights, (_, id) => id).sort((a, b) => weights[b] - weights[a] || a - b);
+
+export const mean = (values) => (values.length === 0 ? NaN : sum(values) / values.length);
+
+/** The entropy in bits. */
+export const bits = (weights) => sum(weights.map((p) => (p > 0 ? -p * Math.log2(p) : 0)));
+
+/** A token as a reader can see it: its spaces and line breaks, or its bytes. */
+export function seen(words) {
+  if (words.includes("\uFFFD")) return "part of a letter";
+  return words.replaceAll(" ", "␣").replaceAll("\n", "↵");
+}
+
+/** What stands in the text for token i: a letter of several tokens stands at the last of them. */
+export function written(ids, i, decode) {
+  const own = decode([ids[i]]);
+  if (!own.includes("\uFFFD")) return own;
+  for (let first = i - 1; first >= Math.max(0, i - 3); first -= 1) {
+    const letter = decode(ids.slice(first, i + 1));
+    if (!letter.includes("\uFFFD") && [...letter].length === 1) return letter;
+  }
+  const after = [1, 2, 3].map((n) => decode(ids.slice(i, i + n + 1)));
+  return after.some((words) => !words.startsWith("\uFFFD")) ? "" : own;
+}
+
+/** The letters of a text that are none of some others, each once. */
+export function unknownLetters(text, known) {
+  if (known === null) return [];
+  const others = new Set(known);
+  return [...new Set(text)].filter((letter) => !others.has(letter));
+}
+
+/** Whether a token goes on with a word: it begins with a letter. */
+const continues = (words) => /^\p{Letter}/u.test(words);
+
+/** The mean of what each token costs more, of those that go on with a word and of the others. */
+export function byKind(more, words) {
+  const kinds = words.map(continues);
+  const of = (kind) => mean(more.filter((_, i) => kinds[i] === kind));
+  return { inside: of(true), others: of(false) };
+}

@@ -1,0 +1,418 @@
+"""The training ground in Chromium: it trains, fails as it says, saves, loads and races."""
+
+import json
+import math
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from softlookup.data import book_prose, planted_sentences, tagged_sentences
+from softlookup.language_models import AddK, KneserNey
+from softlookup.models import GPT, GPTConfig, load_gpt, save_gpt
+from softlookup.show import TrainingGround
+
+
+def example():
+    chance = torch.Generator().manual_seed(1)
+    named = [" ".join(one.tokens) + ".\n" for one in tagged_sentences(150, chance)]
+    small = [" ".join(words) + ".\n" for words in planted_sentences(150, chance)]
+    return TrainingGround(
+        {"names": "".join(named), "sentences": "".join(small), "prose": book_prose()[:6000]}
+    )
+
+
+QUICK = {"d_model": "16", "n_layers": "1", "n_heads": "2", "context": "16", "batchSize": "4"}
+SLOW = 60_000  # milliseconds that a slow machine may take
+STATUS = ".tg-status"
+
+
+@pytest.fixture
+def ground(open_figures):
+    """Opens the figure; `choose` sets some of its fields."""
+
+    def open_ground(**options):
+        page = open_figures(example(), ready=".tg-form", **options)
+        page.set_default_timeout(SLOW)
+        return page
+
+    return open_ground
+
+
+def choose(page, **values):
+    if page.locator(".tg-more").first.get_attribute("open") is None:
+        page.locator(".tg-more summary").first.click()
+    for name, value in values.items():
+        page.select_option(f"select[name={name}]", value)
+
+
+def press(page, name):
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def wait_for(page, words):
+    page.wait_for_function(
+        "words => document.querySelector('.tg-status').textContent.includes(words)", arg=words
+    )
+    page.wait_for_function(  # and nothing runs any more
+        "() => [...document.querySelectorAll('.tg-buttons button')].some((one) => "
+        "one.textContent === 'One step' && !one.disabled)"
+    )
+
+
+def train(page, n_steps, words=None):
+    choose(page, nSteps=str(n_steps))
+    press(page, "Train")
+    wait_for(page, words or f"Step {n_steps} of {n_steps}")
+
+
+def numbers_in(page):
+    """The loss on the training and on held-out text, and the two lines, as the page says them."""
+    words = page.text_content(STATUS).replace(",", " ").replace(". ", " ").split()
+    found = []
+    for word in words:
+        try:
+            found.append(float(word.rstrip(".")))
+        except ValueError:
+            continue
+    return found[-4:]
+
+
+def lines_of(text, context=16):
+    """What the library's models that count make of the same text."""
+    letters, split = sorted(set(text)), len(text) - len(text) // 10
+    held = text[split:][:2049]
+    held = held[: (len(held) - 1) // (context - 1) * (context - 1) + 1]
+    words = [list(text[:split])]
+    models = [AddK(words, 2, 0.1, letters), KneserNey(words, 5, letters)]
+
+    def surprise(model):
+        each = [math.log(model.probability(held[i], list(held[max(0, i - 9) : i])))
+                for i in range(1, len(held))]  # fmt: skip
+        return -sum(each) / len(each)
+
+    return [surprise(model) for model in models]
+
+
+def text_of(name):
+    return json.loads(example().data)["texts"][name]
+
+
+def test_it_trains_beside_the_lines_of_the_library(ground):
+    """One page: training, a pause, a single step, samples, layers, and the other texts' lines."""
+    page = ground()
+    choose(page, **QUICK)
+    train(page, 50)
+    training, held_out, *lines = numbers_in(page)
+    assert lines == pytest.approx(lines_of(text_of("names")), abs=6e-4)
+    assert 1 < training < 3.2
+    assert 1 < held_out < 3.2
+    assert page.locator(".tg-samples li").count() == 4
+    assert page.locator(".tg-samples li").first.inner_text().startswith("step 50")
+    layers = page.locator(".tg-layers tbody th").all_inner_texts()
+    assert layers == ["tables", "block 0", "last norm"]
+    assert page.locator(".tg-form > .tg-chart polyline").count() == 2
+    assert "not yet passed" in page.text_content(".tg-answer")
+    press(page, "One step")
+    wait_for(page, "Step 51 of 51")
+    page.locator(".tg-step summary").click()
+    names = page.locator(".tg-all tbody th").all_inner_texts()
+    config = GPTConfig(52, 16, 16, 2, 1)
+    assert names == list(GPT(config).state_dict())
+    press(page, "Train on")
+    page.wait_for_function("() => document.querySelector('.tg-go').textContent === 'Pause'")
+    press(page, "Pause")
+    page.wait_for_function("() => document.querySelector('.tg-go').textContent === 'Train on'")
+    assert "of 101" in page.text_content(STATUS)
+    page.select_option("select[name=text]", "prose")
+    assert page.text_content(STATUS).startswith("Ready: width 16, 1 block, 2 heads")
+    press(page, "One step")
+    wait_for(page, "Step 1 of 50")
+    assert numbers_in(page)[2:] == pytest.approx(lines_of(text_of("prose")), abs=6e-4)
+
+
+def test_each_way_of_training_learns(ground):
+    page = ground()
+    choose(page, **QUICK)
+    page.select_option("select[name=text]", "sentences")
+    for optimizer, rate in {"adamw": "0.01", "muon": "0.03", "recipe": None}.items():
+        choose(page, optimizer=optimizer)
+        rates = page.locator("select[name=rate]")
+        assert rates.is_disabled() == (rate is None)
+        if rate:
+            rates.select_option(rate)
+        train(page, 50)
+        assert numbers_in(page)[0] < 2.9, optimizer
+
+
+def test_the_ways_to_fail_do_fail_and_say_why(ground):
+    """Each preset sets what it says; those that fail within seconds are let fail."""
+    page = ground()
+    questions = set()
+    changes = {
+        "No mask": {"mask": "no"},
+        "No positions": {"positions": "none"},
+        "Too high a rate": {"optimizer": "adamw", "rate": "300"},
+        "No residual connections": {"residual": "no", "n_layers": "4"},
+        "Too little text": {"amount": "1000", "text": "prose"},
+        "As usual": {"mask": "yes", "positions": "learned", "residual": "yes", "amount": "all"},
+    }
+    for name, values in changes.items():
+        press(page, name)
+        found = {key: page.input_value(f"select[name={key}]") for key in values}
+        assert found == values, name
+        question = page.text_content(".tg-question")
+        assert question.endswith("?")
+        questions.add(question)
+    assert len(questions) == 6
+    press(page, "Too high a rate")
+    choose(page, batchSize="1")
+    press(page, "Train")
+    wait_for(page, "is no number any more. Training stopped. Choose a lower rate")
+    assert "Infinity less infinity is NaN" in page.text_content(".tg-answer")
+    assert page.get_by_role("button", name="Save the model").is_disabled()
+    page.select_option("select[name=text]", "names")
+    choose(page, rate="0.01")
+    press(page, "One step")  # the page is alive
+    wait_for(page, "Step 1 of 250")
+    press(page, "No residual connections")
+    choose(page, d_model="16", context="16", batchSize="4")
+    train(page, 50)
+    answer = page.text_content(".tg-answer")
+    assert "Who knows only how often each letter occurs has" in answer
+    press(page, "Too little text")
+    choose(page, context="16", batchSize="8", rate="0.03")
+    train(page, 250)
+    assert "by heart" in page.text_content(".tg-answer")
+    training, held_out, *_ = numbers_in(page)
+    assert held_out > training + 1
+
+
+def test_without_a_mask_the_loss_falls_below_all_lines(ground):
+    page = ground()
+    press(page, "No mask")
+    choose(page, context="8", n_layers="1", rate="0.03")
+    train(page, 100)
+    _, held_out, _, kneser_ney = numbers_in(page)
+    assert held_out < kneser_ney
+    assert "the samples are rubbish" in page.text_content(".tg-answer")
+
+
+# Files
+
+
+def chosen_file(page, path):
+    with page.expect_file_chooser() as chooser:
+        press(page, "Load a model")
+    chooser.value.set_files(path)
+
+
+def test_a_model_goes_on_in_python_and_comes_back(ground, tmp_path, monkeypatch):
+    page = ground(accept_downloads=True)
+    choose(page, **QUICK)
+    page.select_option("select[name=text]", "sentences")
+    train(page, 50)
+    first = numbers_in(page)[1]
+    files = {"Save the model": "model.safetensors", "Save the text": "text.txt"}
+    for button, name in files.items():
+        with page.expect_download() as download:
+            press(page, button)
+        assert download.value.suggested_filename == name
+        download.value.save_as(tmp_path / name)
+    path = tmp_path / "model.safetensors"
+    text = text_of("sentences")
+    model, letters = load_gpt(path)
+    assert letters == sorted(set(text))
+    assert model.config.d_model == 16
+    assert (tmp_path / "text.txt").read_text() == text[: len(text) - len(text) // 10]
+    monkeypatch.chdir(tmp_path)
+    exec(page.text_content(".tg-python"), {})  # as the page says
+    assert not torch.equal(load_gpt(path)[0].embedding.weight, model.embedding.weight)
+    chosen_file(page, path)
+    wait_for(page, "Loaded: the model of model.safetensors, width 16, 1 block.")
+    assert page.locator("select[name=d_model]").is_disabled()
+    press(page, "One step")
+    wait_for(page, "Step 1 of 50")
+    assert numbers_in(page)[1] < first - 0.1  # Python went on
+    press(page, "New start")
+    assert page.locator("select[name=d_model]").is_enabled()
+
+
+def test_what_python_wrote_goes_on_and_what_it_cannot_know_is_left_out(ground, tmp_path):
+    page = ground()
+    letters = sorted(set(text_of("sentences")) - {"z", "q", "x"})
+    path = tmp_path / "mine.safetensors"
+    save_gpt(path, GPT(GPTConfig.quick(len(letters), 16, 16, 2, 1)), letters)
+    page.select_option("select[name=text]", "sentences")
+    chosen_file(page, path)
+    wait_for(page, "Loaded: the model of mine.safetensors")
+    assert "the loaded model does not know are left out: " in page.text_content(".tg-facts")
+    choose(page, nSteps="50", batchSize="4")
+    press(page, "Train")
+    wait_for(page, "Step 50 of 50")
+    training, *_ = numbers_in(page)
+    assert training < 3
+
+
+def test_bad_files_change_nothing(ground, tmp_path):
+    page = ground()
+    choose(page, **QUICK)
+    press(page, "One step")
+    wait_for(page, "Step 1 of 250")
+    path = tmp_path / "a.safetensors"
+    save_gpt(path, GPT(GPTConfig(2, 8, 6, 3, 1)), ["a", "b"])
+    whole = path.read_bytes()
+    tensors = load_file(path)
+    texts = {"softlookup": "gpt", "letters": '["a", "b"]'}
+    config = json.dumps({"vocab_size": 2, "context": 8, "d_model": 6, "n_heads": 3, "n_layers": 1})
+    other = {"embedding.weight": tensors["embedding.weight"].mT.contiguous()}
+
+    def written(tensors, **texts):
+        save_file(tensors, path, texts)
+        return path.read_bytes()
+
+    bad = {
+        b"": "the file must be whole safetensors",
+        b"GIF89a" * 9: "the file must be whole safetensors",
+        whole[:-7]: "must lie in the file as its shape says",
+        written(tensors): "the file must hold a GPT of softlookup",
+        written(tensors, **texts): "the file must say its config as JSON",
+        written(tensors | other, **texts, config=config): "embedding.weight must have the shape",
+        written(other, **texts, config=config): "embedding.weight must have the shape",
+        written(tensors, **texts | {"letters": "[]"}, config=config): "one letter for each id",
+    }
+    for content, words in bad.items():
+        path.write_bytes(content)
+        chosen_file(page, path)
+        wait_for(page, "a.safetensors was not loaded, and nothing has changed: ")
+        assert words in page.text_content(STATUS)
+    press(page, "One step")
+    wait_for(page, "Step 2 of 250")
+
+
+# Texts
+
+
+def test_odd_texts_are_told_in_a_line(ground):
+    page = ground()
+    page.select_option("select[name=text]", "own")
+    texts = {
+        "": "The text has no letter; at least 200 are needed, so that some can be held out.",
+        "a": "The text has one letter; at least 200 are needed",
+        "a" * 1000: "The text has one letter only, over and over: there is nothing to foretell.",
+        "ab" * 99: "The text has 198 letters; at least 200 are needed",
+    }
+    for text, words in texts.items():
+        page.fill("textarea", text)
+        assert page.text_content(STATUS).startswith(words)
+        press(page, "Train")
+        wait_for(page, words)
+    page.fill("textarea", "ab\r\n\ud83d\ude00" * 100)
+    assert "4 different letters" in page.text_content(".tg-facts")
+    choose(page, **QUICK)
+    train(page, 50)
+    assert numbers_in(page)[1] < 0.5
+    page.fill("textarea", "".join(map(chr, range(0x4E00, 0x4E00 + 2000))))
+    assert "The text has 2,000 different letters" in page.text_content(".tg-facts")
+    page.evaluate(
+        """() => {
+            const own = document.querySelector("textarea");
+            own.value = "she sells sea shells ".repeat(50000);
+            own.dispatchEvent(new Event("input", {bubbles: true}));
+        }"""
+    )
+    facts = page.text_content(".tg-facts")
+    assert "Only the first 100,000 of 1,050,000 letters are used." in facts
+    press(page, "One step")
+    wait_for(page, "Step 1 of 50")
+
+
+def test_without_workers_it_says_so(ground):
+    page = ground()
+    page.evaluate("() => { window.Worker = undefined; }")
+    press(page, "Train")
+    wait_for(page, "This browser starts no worker for a page, so it cannot train here.")
+
+
+def test_without_webassembly_it_trains_all_the_same(ground, monkeypatch):
+    page = ground()
+    page.evaluate(
+        """() => {
+            const Real = Blob;
+            window.Blob = class extends Real {
+                constructor(parts, options) {
+                    super(["delete self.WebAssembly;", ...parts], options);
+                }
+            };
+        }"""
+    )
+    choose(page, **QUICK)
+    press(page, "One step")
+    wait_for(page, "Step 1 of 250")
+
+
+def test_a_link_sets_up_and_trains_nothing(ground):
+    page = ground()
+    buttons = "input, select, textarea, button, summary, [role=slider]"
+    found = page.evaluate(
+        """(all) => ["Too little text", "Train"].map((name) =>
+            [...document.querySelectorAll(`.sl-body :is(${all})`)].findIndex(
+                (one) => one.textContent === name))""",
+        buttons,
+    )
+    state = "~".join(f"b{at}" for at in found)
+    page.goto(f"{page.url}?fig-training-ground={state}")
+    page.wait_for_selector(".tg-form")
+    assert page.input_value("select[name=text]") == "prose"
+    page.wait_for_timeout(300)
+    assert page.text_content(STATUS).startswith("Ready: ")
+
+
+# The race
+
+
+@pytest.fixture(scope="module")
+def race(functions_of):
+    return functions_of("figures/training_ground/race_track.js")
+
+
+def test_the_verdict_fits_the_two_losses(race):
+    losses = [[1.5, 1.75], [1.75, 1.5], [1.5, 1.503], [None, 1.5]]
+    found = race(
+        """return data.map(([yours, books]) => maths.verdict(
+            [{heldOut: yours, step: 7}, {heldOut: books, step: 9}]))""",
+        losses,
+    )
+    assert found == [
+        "On held-out text your recipe reached 1.500 in 7 steps, the book's 1.750 in 9: "
+        "yours is better by 0.250.",
+        "On held-out text your recipe reached 1.750 in 7 steps, the book's 1.500 in 9: "
+        "the book's is better by 0.250.",
+        "On held-out text your recipe reached 1.500 in 7 steps, the book's 1.503 in 9: "
+        "they are level.",
+        "Your recipe broke at step 7: its loss is no number. The book's stays.",
+    ]
+
+
+def test_a_race_is_run_and_the_best_is_kept_until_it_is_forgotten(ground):
+    page = ground()
+    choose(page, **QUICK)
+    page.select_option("select[name=seconds]", "5")
+    press(page, "Race")
+    words = "() => document.querySelector('.tg-verdict').textContent.startsWith('On held-out text')"
+    page.wait_for_function(words)
+    assert page.locator(".tg-race polyline").count() == 2
+    best = page.inner_text(".tg-best")
+    assert best.startswith("Your best on names, 5 seconds: ")
+    assert "width 16, 1 block, 2 heads" in best
+    page.reload()
+    page.wait_for_selector(".tg-form")
+    assert page.inner_text(".tg-best") == best
+    press(page, "Forget the best")
+    assert page.inner_text(".tg-best").startswith("Your best is kept in this browser")
+    assert page.evaluate("localStorage.length") == 0
+    page.evaluate("localStorage.setItem('softlookup.race', '{')")  # what is none of ours
+    page.reload()
+    page.wait_for_selector(".tg-form")
+    assert page.inner_text(".tg-best").startswith("Your best is kept in this browser")
+    page.evaluate("localStorage.clear()")
