@@ -132,11 +132,19 @@ def _parsed(thing: object) -> ast.AST:
 
 @cache
 def _named_types(path: str) -> dict[str, ast.expr]:
-    """What the names stand for that a file gives to types."""
+    """What the names stand for that a file gives to types, or takes from a file of the library."""
     found = {}
     for node in ast.parse(Path(path).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript | ast.BinOp):
             found |= {t.id: node.value for t in node.targets if isinstance(t, ast.Name)}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("softlookup."):
+            theirs = (
+                {}
+                if node.module == "softlookup.checks"
+                else _named_types(importlib.import_module(node.module).__file__)
+            )
+            names = {one.name for one in node.names}
+            found |= {name: spelled for name, spelled in theirs.items() if name in names}
     return found
 
 
