@@ -253,7 +253,7 @@ def test_the_command_records_or_says_what_is_missing(monkeypatch, capsys):
         command.main()
     monkeypatch.setattr("sys.argv", ["record", "ngram_milton"])
     monkeypatch.setattr(command, "record", record)
-    with pytest.raises(SystemExit, match="name must be one of 'counted_captions', "):
+    with pytest.raises(SystemExit, match=f"name must be one of '{EXPERIMENTS[0]}', "):
         command.main()
 
 
