@@ -7,9 +7,6 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from softlookup.recorded.experiment import FOLDER
-from softlookup.show.figures.workshop import as_script
-
 # Scripts of extensions that the book's pages do not use. Thebe asks another host for its code and
 # fails without it; the toggle button's work is done by native <details> elements (see markup.py).
 DROPPED_SCRIPTS = (
@@ -124,6 +121,9 @@ def write_entrance(app: Sphinx) -> None:
 
 def write_models(static: Path) -> None:
     """Write each recorded model as a script, which a page loads when its reader asks for it."""
+    from softlookup.recorded.experiment import FOLDER  # only a build imports the library
+    from softlookup.show.figures.workshop import as_script
+
     folder = static / "models"
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(FOLDER.glob("*.safetensors")):

@@ -125,42 +125,49 @@ def _fields(own: list[type]) -> tuple[str, str] | None:
 
 
 def _parsed(thing: object) -> ast.AST:
-    """The source of a function or class, in which its file's own names of types are written out."""
+    """The source of a function or class, in which names for types are spelled out."""
     node = ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
-    return _Spelled(_named_types(inspect.getsourcefile(thing))).visit(node)
+    return _Spelled(inspect.getsourcefile(thing)).visit(node)
 
 
 @cache
-def _named_types(path: str) -> dict[str, ast.expr]:
-    """What the names stand for that a file gives to types, or takes from a file of the library."""
-    found = {}
-    for node in ast.parse(Path(path).read_text(encoding="utf-8")).body:
+def _statements(path: str) -> list[ast.stmt]:
+    return ast.parse(Path(path).read_text(encoding="utf-8")).body
+
+
+@cache
+def _type_named(path: str, name: str) -> tuple[ast.expr, str] | None:
+    """The type for which a name stands in a file of the library, and the file that says so.
+
+    The names of ``softlookup.checks`` stay as they are: a table explains them.
+    """
+    for node in _statements(path):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript | ast.BinOp):
-            found |= {t.id: node.value for t in node.targets if isinstance(t, ast.Name)}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("softlookup."):
-            theirs = (
-                {}
-                if node.module == "softlookup.checks"
-                else _named_types(importlib.import_module(node.module).__file__)
-            )
-            names = {one.name for one in node.names}
-            found |= {name: spelled for name, spelled in theirs.items() if name in names}
-    return found
+            if name in [getattr(target, "id", None) for target in node.targets]:
+                return node.value, path
+        elif isinstance(node, ast.ImportFrom) and name in [one.name for one in node.names]:
+            module = node.module or ""
+            if module.startswith("softlookup.") and not module.startswith("softlookup.checks"):
+                return _type_named(importlib.import_module(module).__file__, name)
+    return None
 
 
 class _Spelled(ast.NodeTransformer):
     """Puts types in the place of the names that a file gives them, in annotations alone."""
 
-    def __init__(self, types: dict[str, ast.expr]) -> None:
-        self.types = types
+    def __init__(self, path: str) -> None:
+        self.path = path
 
     def visit_annotation(self, node: ast.expr | None) -> ast.expr | None:
         """An annotation, in which a name may stand for a type that has such names itself."""
-        if isinstance(node, ast.Name) and node.id in self.types:
-            return self.visit_annotation(copy.deepcopy(self.types[node.id]))
+        found = _type_named(self.path, node.id) if isinstance(node, ast.Name) else None
+        if found:
+            return _Spelled(found[1]).visit_annotation(copy.deepcopy(found[0]))
         for field, old in ast.iter_fields(node) if isinstance(node, ast.AST) else ():
-            parts = [self.visit_annotation(one) if isinstance(one, ast.expr) else one
-                     for one in (old if isinstance(old, list) else [old])]  # fmt: skip
+            parts = [
+                self.visit_annotation(one) if isinstance(one, ast.expr) else one
+                for one in (old if isinstance(old, list) else [old])
+            ]
             setattr(node, field, parts if isinstance(old, list) else parts[0])
         return node
 
