@@ -121,7 +121,8 @@ def _fields(own: list[type]) -> tuple[str, str] | None:
         for node in _parsed(cls).body:
             if isinstance(node, ast.AnnAssign) and "ClassVar" not in ast.unparse(node.annotation):
                 lines[node.target.id] = ast.unparse(node)
-    return (f"({', '.join(lines.values())})", "") if lines else None
+    order = [name for name in inspect.signature(own[0]).parameters if name in lines]
+    return (f"({', '.join(map(lines.get, order))})", "") if order else None
 
 
 def _parsed(thing: object) -> ast.AST:
