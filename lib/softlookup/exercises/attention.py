@@ -38,6 +38,10 @@ EMPTY_NAN = (
     "A query that may read nothing gets NaN from you: the softmax of a row of −∞ is 0/0. Such a "
     "row should be zeros."
 )
+HIDDEN_NAN = (
+    "A query of NaN, which may read some keys, gets numbers from you: the NaN of the input is "
+    "hidden. Repair only the weights that the mask forbids."
+)
 EMPTY_MEAN = (
     "A query that may read nothing gets the plain average of all keys, the forbidden ones: that "
     "is what a large finite number such as −1e9 does. Such a row should be zeros."
@@ -161,7 +165,14 @@ def check_attention(answer: Answer) -> str:
     mask[1] = False
     expected = attention(Q, K, V, mask)
     _same(answer(Q, K, V, mask), expected, _empty_row_mistakes(expected, 1, V.mean(dim=0)))
-    return "The same numbers as the library, for any mask; an empty row gives zeros."
+    Q[0] = math.nan
+    out = torch.as_tensor(answer(Q, K, V, mask))
+    if not out[0].isnan().all():
+        raise Wrong(HIDDEN_NAN)
+    return (
+        "The same numbers as the library, for any mask; an empty row gives zeros, and a NaN of the "
+        "input stays visible."
+    )
 
 
 @exercise(COLUMNS, COLUMNS)
@@ -188,7 +199,10 @@ def check_causality(answer: Answer) -> str:
     """Check ``my_changed_outputs(layer, X, j)`` on layers that read the past, more, and less."""
     n, masks = 6, _layer_masks(6)
     for name, (mask, volume) in masks.items():
-        layer, X = _layer(mask, volume), draw(n, 3, seed=7)
+        layer, X = (
+            _layer(mask, volume, normalizes="layer normalization" in name),
+            draw(n, 3, seed=7),
+        )
         for j in 3, 0, 5:
             X[3] = 0.0  # a factor would not change this row
             found = answer(layer, X, j, kept=CHANGED)
@@ -474,12 +488,18 @@ def _layer_masks(n: int) -> dict[str, tuple[Tensor, float]]:
         "with a window of one word to each side": (window_mask(n, 1), 1.0),
         "that looks ahead": (causal_mask(n).mT, 1.0),
         "with a very small output": (causal_mask(n), 1e-10),
+        "that begins with layer normalization": (causal_mask(n), 1.0),
     }
 
 
-def _layer(mask: Tensor, volume: float) -> Callable[[Tensor], Tensor]:
+def _layer(mask: Tensor, volume: float, *, normalizes: bool) -> Callable[[Tensor], Tensor]:
     W_Q, W_K, W_V = (draw(3, 3, seed=seed) for seed in (8, 9, 10))
-    return lambda x: volume * attention(x @ W_Q, x @ W_K, x @ W_V, mask)
+
+    def layer(x: Tensor) -> Tensor:
+        x = torch.nn.functional.layer_norm(x, (3,)) if normalizes else x
+        return volume * attention(x @ W_Q, x @ W_K, x @ W_V, mask)
+
+    return layer
 
 
 def _same_positions(found: object, expected: list[int], where: str, n: int, j: int) -> None:
@@ -495,6 +515,8 @@ def _same_positions(found: object, expected: list[int], where: str, n: int, j: i
     told = f"{where}, word {j} moves the outputs {expected}; your list is {positions}."
     if not positions and where.endswith("small output"):
         told += " A small change is a change: compare exactly, not with a tolerance."
+    elif not positions and where.endswith("normalization"):
+        told += " It does not notice if all entries of a row grow by the same amount: add noise."
     elif not positions:
         told += " Row j may be zero, and a factor leaves it so: add something instead."
     elif positions == [position + 1 for position in expected]:

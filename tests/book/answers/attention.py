@@ -31,7 +31,8 @@ def scaled(Q, K):
 
 
 def book_attention(Q, K, V, mask=None):
-    return fill(scaled(Q, K), mask).softmax(dim=-1).nan_to_num(0.0) @ V
+    weights = fill(scaled(Q, K), mask).softmax(dim=-1)
+    return fill(weights, mask, 0.0) @ V
 
 
 def loop_attention(Q, K, V, mask=None):
@@ -121,6 +122,10 @@ WRONG[check_attention] = {
         lambda Q, K, V, mask=None: fill(scaled(Q, K), mask, -1e9).softmax(-1) @ V,
         "plain average of all keys, the forbidden ones",
     ),
+    "every NaN hidden": (
+        lambda Q, K, V, mask=None: fill(scaled(Q, K), mask).softmax(-1).nan_to_num(0.0) @ V,
+        "the NaN of the input is hidden",
+    ),
     "one wrong number": (
         lambda Q, K, V, mask=None: book_attention(Q, K, V, mask).index_put(
             (torch.tensor(0), torch.tensor(1)), V.sum()
@@ -187,7 +192,14 @@ WRONG[check_columns] = {
 
 
 def book_changed(layer, X, j):
-    changed = X + (torch.arange(len(X)) == j)[:, None]
+    changed = X.clone()
+    changed[j] += torch.arange(1, X.shape[1] + 1)
+    return (layer(changed) != layer(X)).any(dim=1).nonzero().flatten().tolist()
+
+
+def by_a_constant(layer, X, j):
+    changed = X.clone()
+    changed[j] += 1
     return (layer(changed) != layer(X)).any(dim=1).nonzero().flatten().tolist()
 
 
@@ -227,6 +239,7 @@ WRONG[check_causality] = {
     "assumed": (lambda layer, X, j: list(range(j, len(X))), "assume a causal layer"),
     "in place": (in_place, "changed X itself"),
     "by a factor": (by_a_factor, "Row j may be zero"),
+    "by a constant": (by_a_constant, "grow by the same amount"),
     "with a tolerance": (with_a_tolerance, "not with a tolerance"),
     "flags": (flags, "not a flag for each"),
     "from 1": (lambda *a: [i + 1 for i in book_changed(*a)], "Count positions from 0"),
