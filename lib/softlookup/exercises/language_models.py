@@ -253,7 +253,7 @@ def check_smoothed(my_smoothed: Answer) -> str:
             (undivided / total.clamp(min=1), ZEROS_KEPT),
             (C / total, "These are the count ratios: nothing was taken, and zeros stay zero."),
         ]
-        otherwise = "Not yet. Do your rows sum to one, and is none of their numbers zero?"
+        otherwise = "An unread history is answered by the shorter one. Do your rows sum to one?"
         unchanged = "Your function changes the table that it was given."
         compare(my_smoothed(C, D, kept=unchanged), expected, "Your table", mistakes, otherwise)
     return "Counts at the top, places below: your table is that of the library, row by row."
