@@ -150,12 +150,12 @@ def check_reads(my_reads: Answer) -> str:
     Args:
         my_reads: The learner's function. ``scores_of(ids)`` takes a list of n ids and gives one row
             of scores for each place. It returns n rows of n truth values: row i, column j is true
-            if what stands at place j can change row i.
+            if in some text another token at place j changes row i.
 
     Chapter: objectives#exercises
     """
-    for n, vocab_size, seed in ((4, 4, 0), (5, 6, 1), (6, 5, 2)):
-        scores_of, reads = _unknown_net(n, vocab_size, seed)
+    for n, vocab_size, seed, gated in ((4, 4, 0, False), (5, 6, 1, False), (6, 3, 2, True)):
+        scores_of, reads = _unknown_net(n, vocab_size, seed, gated)
         found = numbers(my_reads(scores_of, n, vocab_size), reads.double(), "Your table").bool()
         if found.equal(reads):
             continue
@@ -164,6 +164,12 @@ def check_reads(my_reads: Answer) -> str:
         if found.equal(reads.tril()) or found.equal(reads.triu(1)):
             raise Wrong("Half of the table is missing: rows may read on either side of them.")
         i, j = (found != reads).nonzero()[0].tolist()
+        if reads[i, j] and gated:
+            raise Wrong(
+                f"Row {i} reads token {j}, and you say that it does not. In this net the token at "
+                "the row's own place decides whether the others are read: change a token in many "
+                "texts, and draw these texts at random."
+            )
         if reads[i, j]:
             raise Wrong(
                 f"Row {i} reads token {j}, and you say that it does not. Some tokens look alike to "
@@ -401,11 +407,20 @@ def _wrong_masked(found: Tensor, expected: Tensor) -> str:
     return f"A probability is off by up to {(found - expected).abs().max():.3g}."
 
 
-def _unknown_net(n: int, vocab_size: int, seed: int) -> tuple[Callable[[object], Tensor], Tensor]:
-    """A net that mixes some tokens into each row, and which; tokens 0 and 1 look alike to it."""
+def _unknown_net(
+    n: int, vocab_size: int, seed: int, gated: bool
+) -> tuple[Callable[[object], Tensor], Tensor]:
+    """A net that mixes some tokens into each row, and which; tokens 0 and 1 look alike to it.
+
+    If it is ``gated``, row i reads nothing where token i is i modulo the vocabulary. Then no text
+    of equal tokens shows all that is read.
+    """
     generator = torch.Generator().manual_seed(seed)
     reads = torch.rand(n, n, generator=generator) < 0.5
     reads[0, n - 1], reads[n - 1, 0] = True, False
+    if gated:
+        reads.fill_diagonal_(True)
+    closed = torch.arange(n) % vocab_size if gated else torch.full((n,), -1)
     rows = torch.randn(n, n, vocab_size, vocab_size, generator=generator, dtype=torch.float64)
     rows[:, :, 1] = rows[:, :, 0]
 
@@ -414,6 +429,6 @@ def _unknown_net(n: int, vocab_size: int, seed: int) -> tuple[Callable[[object],
         if ids.shape != (n,):
             raise ValueError(f"a text has {n} ids; got shape {tuple(ids.shape)}")
         seen = rows[:, torch.arange(n), ids] * reads[:, :, None]
-        return seen.sum(dim=1).tanh()
+        return seen.sum(dim=1).tanh() * (ids != closed)[:, None]
 
     return scores_of, reads

@@ -177,8 +177,7 @@ WRONG[check_masked] = [
 # Who reads whom
 
 
-def by_all_changes(scores_of, n, vocab_size):
-    start = [0] * n
+def by_changes_from(start, scores_of, n, vocab_size):
     plain = scores_of(start)
     table = []
     for j in range(n):
@@ -191,8 +190,27 @@ def by_all_changes(scores_of, n, vocab_size):
     return torch.stack(table, dim=1)
 
 
+def by_all_changes(scores_of, n, vocab_size):
+    chance = torch.Generator().manual_seed(5)
+    starts = torch.randint(vocab_size, (20, n), generator=chance).tolist()
+    found = [by_changes_from(start, scores_of, n, vocab_size) for start in starts]
+    return torch.stack(found).any(dim=0)
+
+
+def by_every_text(scores_of, n, vocab_size):
+    texts = list(product(range(vocab_size), repeat=n))
+    rows = torch.stack([scores_of(list(text)) for text in texts])
+    rows = rows.reshape(*[vocab_size] * n, n, -1)
+    moved = [(rows != rows.roll(1, j)).any(dim=-1).flatten(0, n - 1).any(dim=0) for j in range(n)]
+    return torch.stack(moved, dim=1)
+
+
 def by_one_change(scores_of, n, vocab_size):
     return by_all_changes(scores_of, n, 2)
+
+
+def around(token):
+    return lambda scores_of, n, vocab_size: by_changes_from([token] * n, scores_of, n, vocab_size)
 
 
 def all_together(scores_of, n, vocab_size):
@@ -201,12 +219,16 @@ def all_together(scores_of, n, vocab_size):
 
 
 RIGHT[check_reads] = [
-    (by_all_changes,),
+    (by_all_changes, "Three nets"),
+    (by_every_text, "Three nets"),
     (lambda *given: by_all_changes(*given).int().tolist(),),
 ]
 WRONG[check_reads] = [
     (..., "Nothing to check"),
     (by_one_change, "Some tokens look alike"),
+    (around(0), "draw these texts at random"),
+    (around(1), "draw these texts at random"),
+    (around(2), "draw these texts at random"),
     (all_together, "Change one token at a time"),
     (lambda *given: by_all_changes(*given).mT, "Rows and columns are exchanged"),
     (lambda *given: by_all_changes(*given).tril(), "Half of the table is missing"),
