@@ -266,7 +266,7 @@ def check_directions(answer: Answer, alone: Answer) -> str:
     _share_alone(alone, 7, 0.3)
     counts = [4000 * _share_alone(alone, 20, density) for density in (0.05, 0.5)]
     return (
-        f"All directions of three dictionaries are found; the worst cosine is {worst:.4f}. Of "
+        f"All directions of three planted sets are found; the worst cosine is {worst:.4f}. Of "
         f"4,000 rows, {counts[0]:.0f} hold one direction at density 0.05, and {counts[1]:.2g} at "
         "0.5: there is nothing to go by."
     )

@@ -281,7 +281,7 @@ def alone_by_counting(n, density):
 
 
 RIGHT[check_directions] = [
-    (book_directions, book_alone, "All directions of three dictionaries"),
+    (book_directions, book_alone, "All directions of three planted sets"),
     (by_crowds, alone_by_counting, "there is nothing to go by"),
 ]
 WRONG[check_directions] = [
