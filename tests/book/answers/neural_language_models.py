@@ -158,7 +158,9 @@ WRONG[check_direct] = [
 # A loop that stops
 
 
-def trainer(*, best=True, copied=True, shuffled=True, late=0, redrawn=False, size=0, short=False):
+def trainer(
+    *, best=True, copied=True, shuffled=True, late=0, redrawn=False, size=0, short=False, tie=False
+):
     def answer(weights, n, batch_size, slopes_of, held_out_loss, rate, patience):
         weights = weights.clone()
         lowest, since, stored = float("inf"), 0, weights
@@ -173,7 +175,7 @@ def trainer(*, best=True, copied=True, shuffled=True, late=0, redrawn=False, siz
                 weights -= rate * slopes_of(weights, order[i : i + width])
             loss = held_out_loss(weights)
             since += 1
-            if loss < lowest:
+            if loss < lowest or (tie and loss == lowest):
                 lowest, since = loss, 0
                 stored = weights.clone() if copied else weights
         return stored if best else weights
@@ -187,6 +189,7 @@ WRONG[check_training] = [
     (trainer(best=False), "the last weights"),
     (trainer(copied=False), "keep a copy"),
     (trainer(shuffled=False), "the same batches"),
+    (trainer(tie=True), "only equals the lowest is not new"),
     (trainer(late=1), "you stopped after 4"),
     (trainer(late=-1), "you stopped after 2"),
     (trainer(redrawn=True), "read once"),
