@@ -64,10 +64,11 @@ ALIKE = 3  # so many words of code, and rows, of each kind and place are looked 
 LOCAL = ("file:", "data:", "blob:", "about:")
 USUAL_SIZE, USUAL_TIMEOUT = {"width": 1280, "height": 720}, 30_000  # of Playwright
 MEDIA = {"color_scheme": "light", "reduced_motion": "no-preference"}
-FORGET = """() => {  // what outlives a page's document; a clock of Playwright's cannot be undone
+FORGET = """() => {  // what outlives a page's document; a clock of Playwright's cannot be undone,
+  // nor a script that takes something away from each document
   if (location.protocol === 'file:') [localStorage, sessionStorage].forEach((s) => s.clear());
   Storage.prototype.setItem = () => {};  // what the page would note as it goes
-  return !('__pwClock' in window);
+  return !('__pwClock' in window) && 'Worker' in window && 'WebAssembly' in window;
 }"""
 COMPRESSED = {".woff", ".woff2", ".png", ".jpg", ".ico"}
 NAMELESS_FIGURES = """() => {
