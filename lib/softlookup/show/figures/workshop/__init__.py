@@ -50,12 +50,12 @@ class Workshop(Interactive):
         ValueError: There is no such model, its tokens are not byte pairs, there is no prompt or a
             blank one, the passage is too short, or ``seed`` is negative; or as ``Interactive``.
 
-    Chapter: workshop#the-model.
+    Chapter: workshop#what-to-look-for.
 
     Example:
         >>> from tempfile import mkdtemp
         >>> from softlookup.models import GPT, GPTConfig, save_gpt
-        >>> model = GPT(GPTConfig(vocab_size=256, context=32, d_model=6, n_heads=3, n_layers=1))
+        >>> model = GPT(GPTConfig(vocab_size=256, context=128, d_model=6, n_heads=3, n_layers=1))
         >>> path = Path(mkdtemp()) / "small.safetensors"
         >>> save_gpt(path, model, BytePairTokenizer([]))
         >>> Workshop(path).name
