@@ -8,7 +8,7 @@
   const MOST = 30; // results that are shown
   const CONTEXT = 150; // letters of an entry's text
   const BOOST = { title: 7, also: 2.5, page: 1.5, text: 1 };
-  const KINDS = { chapter: 1.25, section: 1.15, definition: 1, slide: 0.7, exercise: 0.4, figure: 0.6, table: 0.6, function: 0.5 };
+  const KINDS = { chapter: 1.25, section: 1.15, definition: 1, slide: 0.7, exercise: 0.4, figure: 0.6, table: 0.6, function: 0.12 };
   const BESIDE = /^intro$|slides_under_test|notation|benchmarks|data_card|idea_ledger|library/;
   const LISTS = new Set(["Summary", "Exercises", "References"]);
   const NAMES = { chapter: "Chapter", section: "Section", definition: "Glossary", slide: "Slide under test", exercise: "Exercise", figure: "Figure", table: "Table", function: "Function" };

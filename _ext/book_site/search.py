@@ -55,7 +55,7 @@ SIGNS = {
 }  # fmt: skip
 NUMBERED = re.compile(r"(Figure|Table|Exercise|Equation) %s")
 WORD = re.compile(r"[^\W\d_]\w*")
-WHOLE = 500
+WHOLE = 400
 """So many letters of a text are kept as they stand; of the rest its words, each once."""
 FREQUENT = 1 / 25
 """A word that stands in more of the entries leads nowhere, and is left out of the rest."""
