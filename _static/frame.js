@@ -1,26 +1,34 @@
 // What was read, and where reading stopped. This browser alone keeps it, until one says "forget".
 (() => {
-  const KEY = "soft-lookup-reading";
+  // Two keys: a page that is left writes its place, and must not undo what another one noted as read.
+  const READ = "soft-lookup-read";
+  const PLACE = "soft-lookup-place";
   const LEAST = 30_000; // milliseconds on a page; who was here for less has only looked
 
-  const nothing = () => ({ read: [], last: null });
-
-  function load() {
+  function load(key) {
     try {
-      const { read, last } = JSON.parse(localStorage.getItem(KEY)) ?? nothing();
-      const place = last && typeof last.page === "string" && typeof last.title === "string";
-      return { read: Array.isArray(read) ? read : [], last: place ? last : null };
+      return JSON.parse(localStorage.getItem(key));
     } catch {
-      return nothing(); // storage may be forbidden, or hold what is not ours
+      return null; // storage may be forbidden, or hold what is not ours
     }
   }
 
-  function keep(change) {
+  function keep(key, value) {
     try {
-      localStorage.setItem(KEY, JSON.stringify({ ...load(), ...change }));
+      localStorage.setItem(key, JSON.stringify(value));
     } catch {
       // Then nothing is remembered.
     }
+  }
+
+  function wasRead() {
+    const names = load(READ);
+    return Array.isArray(names) ? names : [];
+  }
+
+  function lastPlace() {
+    const last = load(PLACE);
+    return typeof last?.page === "string" && typeof last.title === "string" ? last : null;
   }
 
   const rootAddress = () => new URL(document.documentElement.dataset.content_root || "./", location.href).href;
@@ -35,7 +43,7 @@
 
   function notePlace() {
     const title = document.querySelector("article h1");
-    keep({ last: { page: page(), title: title.textContent.replace(/#$/, "").trim(), ...section() } });
+    keep(PLACE, { page: page(), title: title.textContent.replace(/#$/, "").trim(), ...section() });
   }
 
   // A chapter was read when its end was seen and some time was spent on it.
@@ -43,7 +51,7 @@
     const came = Date.now();
     const atEnd = new IntersectionObserver((entries) => {
       if (!entries.some((entry) => entry.isIntersecting) || Date.now() - came < LEAST) return;
-      keep({ read: [...new Set([...load().read, page()])] });
+      keep(READ, [...new Set([...wasRead(), page()])]);
       markRead();
     });
     atEnd.observe(document.querySelector(".bk-footer"));
@@ -52,7 +60,7 @@
   }
 
   function markRead() {
-    const read = new Set(load().read.map((name) => `${rootAddress()}${name}.html`));
+    const read = new Set(wasRead().map((name) => `${rootAddress()}${name}.html`));
     document.querySelectorAll(".bk-contents a, .bk-chapters a").forEach((link) => {
       const has = link.querySelector(".bk-was-read");
       const is = read.has(link.href.split("#")[0]);
@@ -63,8 +71,8 @@
 
   function offerToGoOn() {
     const start = document.querySelector(".bk-start");
-    const { last, read } = load();
-    if (!start || !(last || read.length)) return;
+    const last = lastPlace();
+    if (!start || !(last || wasRead().length)) return;
     const line = document.createElement("span");
     line.className = "bk-go-on";
     if (last && /^[\w/]+$/.test(last.page)) {
@@ -78,7 +86,8 @@
     forget.className = "bk-button";
     forget.textContent = "Forget what I have read";
     forget.addEventListener("click", () => {
-      keep(nothing());
+      keep(READ, []);
+      keep(PLACE, null);
       markRead();
       line.remove();
       start.querySelector("a").focus();
@@ -100,6 +109,7 @@
     showHere();
     markRead();
     offerToGoOn();
+    addEventListener("storage", markRead); // another tab, or the page before this one, a moment late
     if (page()) watchChapter();
   });
 })();

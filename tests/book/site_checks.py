@@ -135,7 +135,7 @@ class Watch:
         self.page = browser.new_context(**device).new_page()
         self.page.context.route("**/*", self._answer)
         self.page.on("request", self._note)
-        self.page.on("requestfailed", lambda r: self.faults.append(f"does not load: {r.url}"))
+        self.page.on("requestfailed", self._note_failure)
         self.page.on("pageerror", lambda e: self.faults.append(f"script error: {e}"))
         self.page.on("console", self._hear)
 
@@ -165,6 +165,11 @@ class Watch:
     def _note(self, request: Request) -> None:
         if request.url.startswith("file:"):
             self.loaded.append(Path(unquote(urlsplit(request.url).path)))
+
+    def _note_failure(self, request: Request) -> None:
+        """A file that is not there; not one that the page no longer waits for, as it was left."""
+        if request.failure != "net::ERR_ABORTED":
+            self.faults.append(f"does not load: {request.url}")
 
     def _hear(self, message: ConsoleMessage) -> None:
         if message.type == "error":

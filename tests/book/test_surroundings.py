@@ -149,6 +149,7 @@ def test_what_was_read_is_remembered_and_can_be_forgotten(browser, site):
         open_page(page, site / "chapters" / "02_counting_words.html")
         page.evaluate(TO_THE_END)
         open_page(page, site / "intro.html")
+        page.wait_for_selector(".bk-contents .bk-was-read")
         assert page.evaluate(READ) == ["01_tasks.html"]
         go_on = page.get_by_role("link", name="Go on: ")
         assert go_on.inner_text().startswith("Go on: 2")
@@ -173,13 +174,28 @@ def test_who_only_looked_has_not_read(browser, site):
 
 @pytest.mark.browser
 @pytest.mark.parametrize(
-    "kept",
-    ["{", "null", '{"read": 3, "last": 4}', '{"last": {"page": "javascript:x", "title": "t"}}'],
+    "kept", ["{", "null", "3", '{"page": 4}', '{"page": "javascript:x", "title": "t"}']
 )
 def test_what_others_wrote_there_harms_nothing(browser, site, kept):
     with watched(browser) as (page, faults, _):
         open_page(page, site / "intro.html")
-        page.evaluate("text => localStorage.setItem('soft-lookup-reading', text)", kept)
+        for key in ("soft-lookup-read", "soft-lookup-place"):
+            page.evaluate("([key, text]) => localStorage.setItem(key, text)", [key, kept])
         page.reload()
         assert page.get_by_role("link", name="Go on: ").count() == 0
+        assert page.evaluate(READ) == []
         assert not faults
+
+
+@pytest.mark.browser
+def test_a_page_that_is_left_does_not_undo_what_another_tab_noted(browser, site):
+    with watched(browser) as (page, _, _loaded):
+        open_page(page, site / "chapters" / "02_counting_words.html")
+        other = page.context.new_page()
+        other.goto((site / "intro.html").as_uri())
+        other.evaluate("localStorage.setItem('soft-lookup-read', '[\"chapters/01_tasks\"]')")
+        page.wait_for_selector(".bk-contents .bk-was-read", state="attached")
+        other.close()
+        open_page(page, site / "intro.html")
+        assert page.evaluate(READ) == ["01_tasks.html"]
+        assert page.get_by_role("link", name="Go on: ").count() == 1
