@@ -333,13 +333,20 @@
     if (predictions.size === 0) return;
     predictions.forEach((one) => one.restore());
     const everything = document.getElementById("bk-show-every-result");
+    const showAll = (all) => {
+      everything.checked = all;
+      root.classList.toggle("bk-show-all", all);
+      layCovers();
+    };
     everything.checked = root.classList.contains("bk-show-all");
     everything.addEventListener("change", () => {
-      root.classList.toggle("bk-show-all", everything.checked);
+      showAll(everything.checked);
       try {
         localStorage.setItem(SHOW_ALL, everything.checked ? "yes" : "no");
       } catch {}
-      layCovers();
+    });
+    addEventListener("storage", ({ key, newValue }) => { // it was switched in another tab
+      if (key === SHOW_ALL) showAll(newValue === "yes");
     });
     const button = document.getElementById("bk-forget");
     button.addEventListener("click", () => {

@@ -112,7 +112,7 @@ def open_figures(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Pag
         path.write_text(FIGURE_PAGE.format(style=style, figures=bodies), encoding="utf-8")
         context = watched(browser, viewport={"width": width, "height": 900}, **options)
         page, faults, loaded = context.__enter__()
-        page.set_default_timeout(5000)
+        page.set_default_timeout(20_000)
         opened.append((context, faults, loaded))
         page.goto(path.as_uri())
         page.wait_for_selector(ready)

@@ -109,16 +109,21 @@ SETTLED = """() => new Promise((seen) =>
   requestAnimationFrame(() => requestAnimationFrame(seen)))"""
 THIN_OUT = """(alike) => {
   const seen = new Map();
-  document.querySelectorAll('.highlight pre span').forEach((word) => {
-    const kind = `${word.className} in ${word.closest('.cell')?.className}`;
+  const isOneTooMany = (kind) => {
     seen.set(kind, (seen.get(kind) ?? 0) + 1);
-    if (seen.get(kind) > alike && word.id === '') word.replaceWith(...word.childNodes);
+    return seen.get(kind) > alike;
+  };
+  document.querySelectorAll('.highlight pre span, dt.sig span').forEach((word) => {
+    const kind = `${word.className} in ${word.closest('.cell, dt')?.className}`;
+    if (isOneTooMany(kind) && word.id === '') word.replaceWith(...word.childNodes);
+  });
+  document.querySelectorAll('mjx-container').forEach((formula) => {
+    if (isOneTooMany('formula')) formula.replaceWith('a formula in the colour of its place');
   });
   document.querySelectorAll('.highlight pre').forEach((code) => code.normalize());
   document.querySelectorAll('table.ledger tbody tr, .map-rows > li').forEach((row) => {
     const kind = `${row.parentElement.parentElement.className}, ${row.children.length} cells`;
-    seen.set(kind, (seen.get(kind) ?? 0) + 1);
-    if (seen.get(kind) > alike) row.remove();
+    if (isOneTooMany(kind)) row.remove();
   });
   document.querySelectorAll('.sl-picture svg[role="img"] > g').forEach((g) => g.remove());
 }"""
@@ -220,9 +225,9 @@ def open_page(page: Page, path: Path, query: str = "") -> None:
 
 
 def thin_out(page: Page) -> None:
-    """Leave a few words of each colour in the code, a few rows of the long tables, no strokes.
+    """Leave a few words of each colour in the code, a few formulas and rows, no strokes.
 
-    A page has thousands of each; axe needs a minute to find the same again and again. A picture
+    The page gets another width by it. A page has thousands of each; axe needs a minute to find the same again and again. A picture
     speaks by its name alone to a reader who hears the page.
     """
     page.evaluate(THIN_OUT, ALIKE)

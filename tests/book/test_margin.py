@@ -127,7 +127,7 @@ def test_a_card_opens_under_the_pointer_which_may_move_onto_it(page):
     page.wait_for_timeout(1200)
     assert card.is_visible()
     page.locator("h1").hover()
-    card.wait_for(state="hidden", timeout=3000)
+    card.wait_for(state="hidden", timeout=20_000)
 
 
 @pytest.mark.browser

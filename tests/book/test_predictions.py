@@ -154,7 +154,7 @@ def guesses(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(browser: Browser, guesses: Path) -> Iterator[Page]:
     """The page, opened; at the end it must have reported no fault."""
     with watched(browser) as (page, faults, _):
-        page.set_default_timeout(5000)
+        page.set_default_timeout(20_000)
         open_page(page, guesses)
         yield page
         assert faults == []
@@ -562,12 +562,22 @@ def test_one_switch_shows_every_result_on_every_page(page, guesses):
     page.get_by_role("switch", name="Show every result").check()
     assert open_ones(page) == ALL
     open_page(page, guesses.with_name("02_more.html"))
+    page.wait_for_selector("#bk-show-every-result:checked")
     assert open_ones(page) == {"stretch"}
-    assert page.is_checked("#bk-show-every-result")
     page.uncheck("#bk-show-every-result")
     assert open_ones(page) == set()
     open_page(page, guesses)
+    page.wait_for_selector("#bk-show-every-result:not(:checked)")
     assert open_ones(page) == set()
+
+
+def test_the_switch_is_the_same_in_every_tab(page, guesses):
+    other = page.context.new_page()
+    open_page(other, guesses.with_name("02_more.html"))
+    page.check("#bk-show-every-result")
+    other.wait_for_selector("#bk-show-every-result:checked")
+    assert open_ones(other) == {"stretch"}
+    other.close()
 
 
 def test_who_follows_a_link_to_what_is_covered_sees_it(page, guesses):

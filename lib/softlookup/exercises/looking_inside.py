@@ -240,6 +240,8 @@ def check_directions(answer: Answer, alone: Answer) -> str:
 
     Chapter: looking_inside#exercises
     """
+    _share_alone(alone, 7, 0.3)
+    counts = [4000 * _share_alone(alone, 20, density) for density in (0.05, 0.5)]
     worst = 1.0
     for seed, (n, d) in enumerate(((20, 10), (16, 8), (24, 16))):
         chance = torch.Generator().manual_seed(_SEED + seed)
@@ -263,8 +265,6 @@ def check_directions(answer: Answer, alone: Answer) -> str:
                         f"of {cosines.min():.2f} with the nearest of yours. Do you use that many "
                         "rows have a single feature?")  # fmt: skip
         worst = min(worst, cosines.min().item())
-    _share_alone(alone, 7, 0.3)
-    counts = [4000 * _share_alone(alone, 20, density) for density in (0.05, 0.5)]
     return (
         f"All directions of three planted sets are found; the worst cosine is {worst:.4f}. Of "
         f"4,000 rows, {counts[0]:.0f} hold one direction at density 0.05, and {counts[1]:.2g} at "
