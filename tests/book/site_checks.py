@@ -227,8 +227,8 @@ def open_page(page: Page, path: Path, query: str = "") -> None:
 def thin_out(page: Page) -> None:
     """Leave a few words of each colour in the code, a few formulas and rows, no strokes.
 
-    The page gets another width by it. A page has thousands of each; axe needs a minute to find the same again and again. A picture
-    speaks by its name alone to a reader who hears the page.
+    A page has thousands of each; axe needs a minute to find the same again and again. A picture
+    speaks by its name alone to a reader who hears the page. What is wide may be narrow afterwards.
     """
     page.evaluate(THIN_OUT, ALIKE)
 
