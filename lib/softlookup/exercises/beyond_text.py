@@ -60,42 +60,47 @@ def check_edge(answer: Answer) -> str:
     return f"With the right edge, {fewest} blocks do what took {before} in the last graph."
 
 
-@exercise("return the sentences in order.")
+@exercise("return the numbers of k sentences.")
 def check_summary(answer: Answer) -> str:
-    """Check a function that orders sentences by their centrality.
+    """Check a function that chooses k sentences that together stand for all.
 
     Args:
-        answer: The learner's function of sentence vectors, one a row: the numbers of the sentences,
-            the one with the largest mean cosine with the others first.
+        answer: The learner's function of sentence vectors, one a row, and k: the numbers of k
+            sentences with the largest sum, over all sentences, of the cosine with the nearest of
+            the chosen.
 
     Chapter: beyond_text#exercises
     """
-    vectors = torch.tensor(
-        [[1.0, 0.2, 0, 0], [0, 9.0, 9.0, 0], [0.8, 0, 0.7, 0.2], [0.4, 0.3, 0.4, 0.35],
-         [0.5, 0, 0, 0.6], [0, 0.1, 0, 2.0]],
-        dtype=torch.float64,
-    )  # fmt: skip
-    found = answer(vectors)
-    order = integers(found, f"Return the numbers of the sentences; yours is {found!r}.")
-    if sorted(order) != list(range(len(vectors))):
-        raise Wrong(f"Each sentence should stand there once, from 0 to 5; yours is {order}.")
-    unit = unit_vectors(vectors)
-    by_cosine = _by(unit @ unit.mT)
-    mistakes = [
-        (by_cosine[::-1], "That is the wrong way round: the most central sentence comes first."),
-        (_by(vectors @ vectors.mT), "Sentence 1 is long, not central: use the cosine."),
-        (_by(-torch.cdist(vectors, vectors)), "Use the cosine: with distances, length counts too."),
-        (vectors.norm(dim=1).argsort(descending=True).tolist(), "That is an order by length."),
-    ]
-    for mistaken, advice in mistakes:
-        if order == mistaken:
-            raise Wrong(advice)
-    if order[0] != by_cosine[0]:
-        raise Wrong(f"Sentence {order[0]} is not the most central: compare the means of its "
-                    "cosines with those of the others.")  # fmt: skip
-    if order != by_cosine:
-        raise Wrong(f"The first is right; after it, {by_cosine[1:]} would follow, not {order[1:]}.")
-    return "The planted sentence, 3, comes first: it has something of all the others."
+    for vectors, k in _texts():
+        n = len(vectors)
+        cosines = unit_vectors(vectors) @ unit_vectors(vectors).mT
+        told = f"Return {k} different numbers from 0 to {n - 1}"
+        found = answer(vectors.clone(), k)
+        chosen = sorted(integers(found, f"{told}; yours is {found!r}."))
+        if len(set(chosen)) != k or len(chosen) != k or not all(0 <= one < n for one in chosen):
+            raise Wrong(f"{told}; yours are {chosen}.")
+        best, ours = _stand_for(cosines, _best(cosines, k)), _stand_for(cosines, chosen)
+        if ours > best - 1e-9:
+            continue
+        central = cosines.sum(dim=1).argsort(descending=True)[:k].tolist()
+        mistakes = [
+            (central, "These are the most central ones. They are like each other, and stand twice "
+             "for the same."),
+            (_greedy(cosines, k), "You take the best one, then the one that adds most to it. Two "
+             "that are chosen together can do better: try all choices."),
+            (_best(vectors @ vectors.mT, k), "Use the cosine: in a dot product long sentences "
+             "count more."),
+            (_best(-torch.cdist(vectors, vectors), k), "Use the cosine: with distances, length "
+             "counts too."),
+            (_best(cosines.clone().fill_diagonal_(0), k), "A chosen sentence is represented by "
+             "itself, with the cosine 1."),
+        ]  # fmt: skip
+        for mistaken, advice in mistakes:
+            if chosen == sorted(mistaken):
+                raise Wrong(advice)
+        raise Wrong(f"Of {n} sentences yours are {chosen}, with a sum of {ours:.4g}; another "
+                    f"choice of {k} has {best:.4g}.")  # fmt: skip
+    return "In the last text a sentence in the middle is best alone, and not among the best two."
 
 
 @exercise("return one row for each patch.")
@@ -261,6 +266,31 @@ def _blocks(mask: Tensor) -> int:
     return int(_steps(mask).max())
 
 
-def _by(likeness: Tensor) -> list[int]:
-    """Sentences by their mean likeness to the others."""
-    return likeness.fill_diagonal_(0).sum(dim=1).argsort(descending=True).tolist()
+def _stand_for(likeness: Tensor, chosen: list[int]) -> float:
+    """The sum, over all sentences, of the likeness to the nearest of the chosen."""
+    return likeness[:, chosen].amax(dim=1).sum().item()
+
+
+def _best(likeness: Tensor, k: int) -> list[int]:
+    """The k sentences that together stand for all."""
+    choices = combinations(range(len(likeness)), k)
+    return list(max(choices, key=lambda chosen: _stand_for(likeness, list(chosen))))
+
+
+def _greedy(likeness: Tensor, k: int) -> list[int]:
+    """One sentence after the other, each the one that adds most."""
+    chosen: list[int] = []
+    for _ in range(k):
+        rest = [one for one in range(len(likeness)) if one not in chosen]
+        chosen.append(max(rest, key=lambda one: _stand_for(likeness, [*chosen, one])))
+    return chosen
+
+
+def _texts() -> list[tuple[Tensor, int]]:
+    """Sentence vectors, and how many to choose; in the last, one stands between two groups."""
+    generator = torch.Generator().manual_seed(_SEED)
+    counts = torch.rand(8, 5, generator=generator, dtype=torch.float64)
+    lengths = torch.tensor([1, 9, 1, 2, 1, 5, 1, 3], dtype=torch.float64)
+    angles = torch.tensor([0.0, 6, -6, 45, 90, 84, 96], dtype=torch.float64).deg2rad()
+    groups = torch.stack([angles.cos(), angles.sin()], dim=1)
+    return [(counts.square() * lengths[:, None], k) for k in (3, 2)] + [(groups, 2)]

@@ -1,5 +1,7 @@
 """Answers to the exercises beyond text: right, and wrong with the words that they get."""
 
+from itertools import combinations
+
 import numpy as np
 import torch
 
@@ -77,41 +79,67 @@ WRONG[check_edge] = [
 ]
 
 
-# The central sentence
+# Sentences that stand for all
 
 
-def book_order(vectors):
+def cosines_of(vectors):
     unit = vectors / vectors.norm(dim=1, keepdim=True)
-    return (unit @ unit.mT).sum(dim=1).argsort(descending=True)
+    return unit @ unit.mT
 
 
-def by_centroid(vectors):
-    """Another right solution: the cosine with the mean of all unit vectors."""
-    unit = torch.nn.functional.normalize(vectors, dim=1)
-    likeness = unit @ unit.mean(dim=0)
-    return sorted(range(len(unit)), key=lambda k: -likeness[k].item())
+def stand_for(likeness, chosen):
+    return sum(max(row[k] for k in chosen) for row in likeness.tolist())
+
+
+def best_of(likeness, k):
+    choices = combinations(range(len(likeness)), k)
+    return max(choices, key=lambda chosen: stand_for(likeness, chosen))
+
+
+def book_summary(vectors, k):
+    return best_of(cosines_of(vectors), k)
+
+
+def by_the_last(vectors, k):
+    """Another right solution: the sentences are tried in the other order, and numpy adds."""
+    cosines = cosines_of(vectors).numpy()
+    choices = list(combinations(reversed(range(len(cosines))), k))
+    sums = [cosines[:, choice].max(axis=1).sum() for choice in choices]
+    return np.array(choices[int(np.argmax(sums))])
+
+
+def one_by_one(vectors, k):
+    likeness, chosen = cosines_of(vectors), []
+    for _ in range(k):
+        rest = set(range(len(likeness))) - set(chosen)
+        chosen.append(max(rest, key=lambda one: stand_for(likeness, [*chosen, one])))
+    return chosen
+
+
+def most_central(vectors, k):
+    return cosines_of(vectors).sum(dim=1).topk(k).indices
 
 
 RIGHT[check_summary] = [
-    (book_order,),
-    (by_centroid,),
+    (book_summary, "not among the best two"),
+    (by_the_last,),
+    (lambda v, k: torch.tensor(book_summary(v, k)),),
 ]
 
 
 WRONG[check_summary] = [
-    (..., "Nothing to check so far: return the sentences"),
-    (lambda v: book_order(v).flip(0), "the wrong way round"),
-    (
-        lambda v: (v @ v.mT - (v @ v.mT).diag().diag()).sum(1).argsort(descending=True),
-        "use the cosine",
-    ),
-    (lambda v: torch.cdist(v, v).sum(1).argsort(), "with distances, length counts too"),
-    (lambda v: v.norm(dim=1).argsort(descending=True), "an order by length"),
-    (lambda v: [2, 3, 4, 0, 5, 1], "Sentence 2 is not the most central"),
-    (lambda v: [3, 2, 0, 4, 5, 1], "The first is right"),
-    (lambda v: book_order(v)[:3], "Each sentence should stand there once"),
-    (lambda v: "3", "Each sentence should stand there once"),
-    (lambda v: 3, "Return the numbers of the sentences"),
+    (..., "Nothing to check so far: return the numbers"),
+    (lambda v, k: ..., "Nothing to check so far: return the numbers"),
+    (most_central, "These are the most central ones"),
+    (one_by_one, "Two that are chosen together can do better"),
+    (lambda v, k: best_of(v @ v.mT, k), "Use the cosine: in a dot product"),
+    (lambda v, k: best_of(-torch.cdist(v, v), k), "Use the cosine: with distances"),
+    (lambda v, k: best_of(cosines_of(v).fill_diagonal_(0), k), "represented by itself"),
+    (lambda v, k: list(range(len(v) - k, len(v))), "another choice of"),
+    (lambda v, k: [0] * k, "Return 3 different numbers from 0 to 7"),
+    (lambda v, k: range(k + 1), "Return 3 different numbers from 0 to 7"),
+    (lambda v, k: [99] * k, "different numbers from 0 to 7"),
+    (lambda v, k: 3, "yours is 3"),
 ]
 
 
