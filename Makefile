@@ -1,4 +1,4 @@
-# make book · make test · make serve · make again · make bench · make gpu · make mutants · make bugs · make ledger · make record · make corpus · make colab · make floors · make address · make links · make clean
+# make book · make test · make serve · make again · make bench · make gpu · make mutants · make bugs · make ledger · make record · make corpus · make colab · make colab-lowest · make floors · make address · make links · make clean
 PYTHON ?= python3
 BIN := .venv/bin
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
@@ -7,7 +7,7 @@ export OMP_NUM_THREADS := 1
 # Whatever the shell says, Python keeps what it has compiled: the tests start it dozens of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book test lint units chapters html pages again bench gpu gpu-wheels mutants bugs ledger record corpus serve colab floors address clean
+.PHONY: book test lint units chapters html pages again bench gpu gpu-wheels mutants bugs ledger record corpus serve colab colab-lowest floors address clean
 
 book: .venv/installed
 	@$(BIN)/python _ext/execute.py
@@ -86,6 +86,10 @@ serve: book
 # Every notebook alone, with the versions that Colab ships: see _ext/colab.py.
 colab:
 	@$(PYTHON) _ext/colab.py $(TORCH_INDEX)
+
+# The same with the lowest versions that Colab has shipped in the last half year.
+colab-lowest:
+	@$(PYTHON) _ext/colab.py --lowest $(TORCH_INDEX)
 
 # Every notebook alone, outside Colab, with the lowest versions that pyproject.toml allows.
 floors:
