@@ -13,6 +13,7 @@ import platform
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -375,8 +376,10 @@ def kernel_row(
         whole()
         both = measured(whole, times)
     except RuntimeError as error:
-        if "available kernel" not in str(error) and not isinstance(error, torch.OutOfMemoryError):
+        reasons = ("available kernel", "cudnn", "out of memory")
+        if not any(reason in str(error).lower() for reason in reasons):
             raise
+        print(error)
         return ["–"] * 4
     wrong = "" if exact is None else f"{error_of(out, exact):.1e}"
     return [milliseconds(forward.seconds), milliseconds(both.seconds), megabytes(both.n_bytes),
@@ -416,9 +419,15 @@ def compiled(place: Place) -> Rows:
         use(function)()
         before = measured(use(function), times)
         call = use(torch.compile(function, backend=sizes["backend"]))
-        first = measured(call)
-        call()
-        after = measured(call, times)
+        try:
+            first = measured(call)
+            call()
+            after = measured(call, times)
+        except Exception as error:  # one that fails is told, and the others go on
+            traceback.print_exc()
+            told = f"failed: {type(error).__name__}"
+            rows.append([name, milliseconds(before.seconds), told, "", "", ""])
+            continue
         graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
         if graphs == 0:
             raise RuntimeError(f"{name}: nothing was compiled")

@@ -144,15 +144,17 @@ def test_kernels_agree_with_float64_and_those_that_are_missing_have_dashes(place
     assert all(e < 1e-6 for (n, _), e in errors.items() if "float32" in n)
     assert all(1e-4 < e < 1e-2 for (n, _), e in errors.items() if "bfloat16" in n)
 
-    def fail(*parts):
-        raise RuntimeError(said)
+    def failing(said):
+        def fail(*parts):
+            raise RuntimeError(said)
 
-    x = torch.ones(1, 1, 2, 4).requires_grad_()
-    said = "No available kernel. Aborting execution."
-    assert gpu_steps.kernel_row(fail, [x] * 3, None, 1) == ["–"] * 4
-    said = "mixes devices"
+        return fail
+
+    parts = [torch.ones(1, 1, 2, 4).requires_grad_()] * 3
+    for said in ("No available kernel. Aborting execution.", "cuDNN error", "CUDA out of memory."):
+        assert gpu_steps.kernel_row(failing(said), parts, None, 1) == ["–"] * 4
     with pytest.raises(RuntimeError, match="mixes devices"):
-        gpu_steps.kernel_row(fail, [x] * 3, None, 1)
+        gpu_steps.kernel_row(failing("mixes devices"), parts, None, 1)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # those of the compiler
@@ -171,6 +173,16 @@ def test_where_nothing_is_compiled_the_step_fails(processor, monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda function, backend: function)
     with pytest.raises(RuntimeError, match="softmax by hand: nothing was compiled"):
         gpu_steps.compiled(processor)
+
+
+def test_what_the_compiler_cannot_do_is_told_and_the_others_go_on(processor, monkeypatch):
+    def fail(*inputs):
+        raise TypeError("no graph")
+
+    monkeypatch.setattr(torch, "compile", lambda function, backend: fail)
+    rows = assert_table(gpu_steps.compiled(processor))
+    assert [row[2] for row in rows] == ["failed: TypeError"] * 3
+    assert all(float(row[1]) > 0 for row in rows)
 
 
 def test_the_best_of_the_larger_weights_are_kept_in_halves(place, monkeypatch, tmp_path):
