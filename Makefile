@@ -1,4 +1,4 @@
-# make book · make test · make serve · make again · make bench · make mutants · make bugs · make ledger · make record · make corpus · make colab · make floors · make address · make links · make clean
+# make book · make test · make serve · make again · make bench · make gpu · make mutants · make bugs · make ledger · make record · make corpus · make colab · make colab-lowest · make floors · make address · make links · make clean
 PYTHON ?= python3
 BIN := .venv/bin
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
@@ -7,7 +7,7 @@ export OMP_NUM_THREADS := 1
 # Whatever the shell says, Python keeps what it has compiled: the tests start it dozens of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book test lint units chapters html pages again bench mutants bugs ledger record corpus serve colab floors address clean
+.PHONY: book test lint units chapters html pages again bench gpu gpu-wheels mutants bugs ledger record corpus serve colab colab-lowest floors address clean
 
 book: .venv/installed
 	@$(BIN)/python _ext/execute.py
@@ -47,6 +47,18 @@ again: .venv/installed
 bench: .venv/installed
 	$(BIN)/python benchmarks/run.py
 
+# On a machine with a CUDA card: all that a card changes, in steps that can be stopped and taken up;
+# see benchmarks/gpu.py. STEP=precision: one of them; MINUTES=8: no longer than this call;
+# REHEARSE=yes: on the processor, in small sizes, as it is done where there is no card.
+gpu:
+	@$(PYTHON) benchmarks/gpu_environment.py $(STEP) $(if $(MINUTES),--minutes $(MINUTES)) \
+	  $(if $(REHEARSE),--rehearse)
+
+# For a machine with a card and no network: what its Python may lack, into .wheels, to be carried
+# there with the repository. FOR=3.12: the version of its Python.
+gpu-wheels:
+	@$(PYTHON) benchmarks/gpu_environment.py --wheels $(or $(FOR),3.12)
+
 # Plants bugs in a copy of the library: a test must fail for each. SHARD=1/8: an eighth of them.
 mutants: .venv/installed
 	$(BIN)/python tests/mutants/run.py $(if $(SHARD),--shard $(SHARD))
@@ -74,6 +86,10 @@ serve: book
 # Every notebook alone, with the versions that Colab ships: see _ext/colab.py.
 colab:
 	@$(PYTHON) _ext/colab.py $(TORCH_INDEX)
+
+# The same with the lowest versions that Colab has shipped in the last half year.
+colab-lowest:
+	@$(PYTHON) _ext/colab.py --lowest $(TORCH_INDEX)
 
 # Every notebook alone, outside Colab, with the lowest versions that pyproject.toml allows.
 floors:

@@ -1,6 +1,7 @@
 """Run every notebook as Colab does: alone, with the versions that Colab ships.
 
     make colab                              with each Python that Colab has had and that is here
+    make colab-lowest                       with the lowest versions of its last half year
     make floors                             with the lowest versions that the package allows
     python _ext/colab.py 06_static_vectors  only these notebooks
     python _ext/colab.py --here             inside Colab's own image, with what is installed there
@@ -54,6 +55,13 @@ COLAB = {  # August 2026; `notebook` brings what runs a notebook, as in Colab
     "traitlets": "5.7.1",
     "typeguard": "4.6.0",
 }
+LOWEST = COLAB | {  # its list of June 2026, the first within half a year of this edition
+    "numpy": "2.0.2",
+    "pandas": "2.2.2",
+    "safetensors": "0.7.0",
+    "typeguard": "4.5.2",
+}
+LOWEST_PYTHON = "3.12"
 OWN = "softlookup"
 COMPILED = {".so", ".pyd", ".dll", ".dylib"}
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -269,6 +277,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("names", nargs="*", metavar="NOTEBOOK", help="all, if none is named")
     parser.add_argument("--floors", action="store_true", help="with the lowest versions allowed")
+    parser.add_argument("--lowest", action="store_true", help="with Colab's of half a year ago")
     parser.add_argument("--here", action="store_true", help="with the packages of this Python")
     parser.add_argument("--python", action="append", help="a Python to build Colab's versions for")
     parser.add_argument("--folder", type=Path, default=ROOT / ".colab", help="of environments")
@@ -280,15 +289,18 @@ def main() -> int:
         parser.error(str(error))
     index = ["--index-url", options.index_url] if options.index_url else []
     project = metadata_of(ROOT)
-    lowest = project["requires-python"].removeprefix(">=")
-    numbers = (lowest,) if options.floors else PYTHONS
-    versions = floors(project["dependencies"]) if options.floors else COLAB
+    kind, numbers, versions = "", PYTHONS, COLAB
+    if options.lowest:
+        kind, numbers, versions = "-lowest", (LOWEST_PYTHON,), LOWEST
+    if options.floors:
+        lowest = project["requires-python"].removeprefix(">=")
+        kind, numbers, versions = "-floors", (lowest,), floors(project["dependencies"])
     commands = options.python or [f"python{number}" for number in numbers]
     passed = []
     for command in [sys.executable] if options.here else commands:
         if number := version(command):
             print(f"Python {number}:", flush=True)
-            folder = options.folder / f"{number}{'-floors' * options.floors}"
+            folder = options.folder / f"{number}{kind}"
             python = Path(command) if options.here else build(command, folder, versions, index)
             passed.append(run_all(python, options.names, inside=not options.floors))
         else:

@@ -24,8 +24,8 @@ from ngram import NGRAM_HEADS, ngram_rows
 from one_head import ONE_HEAD_HEADS, one_head_rows
 from recipes import LEDGER_HEADS, RECIPE_HEADS, ledger_rows, recipe_rows
 from recurrence import GRU_HEADS, LENGTH_HEADS, gru_rows, length_rows
+from table import table
 from tf_idf import TF_IDF_HEADS, tf_idf_rows
-from tiers import TIER_HEADS, tier_rows
 from tokenization import TOKENIZATION_HEADS, tokenization_rows
 from word2vec import WORD2VEC_HEADS, word2vec_rows
 
@@ -49,7 +49,6 @@ SECTIONS: dict[str, tuple[list[str], Rows]] = {
     "recipes": (RECIPE_HEADS, recipe_rows),
     "ledger": (LEDGER_HEADS, ledger_rows),
     "ideas": (IDEA_HEADS, idea_rows),
-    "tiers": (TIER_HEADS, tier_rows),
 }
 """The sections of the page: the heads of a table, and what measures its rows."""
 
@@ -58,12 +57,6 @@ def machine() -> str:
     """The machine's kind in words: no name, no path."""
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU used"
     return f"{platform.machine()} processor, {os.cpu_count()} cores, one thread, {gpu}"
-
-
-def table(heads: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table with numbers to the right."""
-    lines = [heads, [":--", *("--:" for _ in heads[1:])], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def section(name: str) -> str:

@@ -1,30 +1,33 @@
 """What each notebook of the book takes in a tier: seconds, memory, and what its model reached.
 
 Each is executed alone, in a folder of its own and a fresh process, in the tier that fits the
-machine, or that of the variable ``SOFTLOOKUP_TIER``. What is measured goes into ``tiers.json`` at
-once, under the tier and the card. ``python benchmarks/run.py tiers`` measures what is missing
-there, or all where nothing is, and writes the table; with names of notebooks, as in
-``python benchmarks/tiers.py training``, only these are measured, and no table is written.
+machine, or that of the variable ``SOFTLOOKUP_TIER``. What is measured is kept at once: on a
+processor in ``tiers.json``, on a card in ``cards/chapters.json``, under the tier and the card.
+``python benchmarks/tiers.py`` measures what is missing there, or all where nothing is, and writes
+the table of both, ``cards/chapters.md``; with names of notebooks, as in
+``python benchmarks/tiers.py training``, only these are measured. ``make gpu`` does it on a card.
 """
 
+import datetime
 import json
 import os
+import platform
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import torch
-from nbclient import NotebookClient
+from table import table
 
-from softlookup.training import TIER_VARIABLE, choose_tier
+from softlookup.training import TIER_VARIABLE, TIERS, choose_tier
 
 sys.path.append(str(Path(__file__).parents[1] / "_ext"))
 from registry import Page, notebooks
 
 RECORD = Path(__file__).with_name("tiers.json")
+CARDS = Path(__file__).with_name("cards") / "chapters.json"
 TIER_HEADS = ["notebook", "CPU, s", "MB", "result", "GPU", "s", "MB", "result"]
 PROCESSOR = "processor"
 """What stands in the record for the card where there is none."""
@@ -68,6 +71,9 @@ def execute(path: Path, result: str = "None", *, on_gpu: bool = False) -> dict[s
     Without a GPU the seconds are those of one core, and the memory is that of the whole process.
     With one they are those of a clock, and the memory is what PyTorch held there.
     """
+    import nbformat  # a machine without these may still measure the rest of `make gpu`
+    from nbclient import NotebookClient
+
     notebook = nbformat.read(path, as_version=4)
     cells = [code.format(on_gpu=on_gpu, result=result) for code in (BEFORE, AFTER)]
     first, last = map(nbformat.v4.new_code_cell, cells)
@@ -81,21 +87,43 @@ def execute(path: Path, result: str = "None", *, on_gpu: bool = False) -> dict[s
 # the record
 
 
-def read_record() -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
-    """By tier, by card, by notebook: what was measured."""
-    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+def read_record(*paths: Path) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
+    """By tier, by card, by notebook: what was measured on a processor, and on cards."""
+    record = {}
+    for path in paths or (RECORD, CARDS):
+        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        record |= {tier: found[tier] for tier in TIERS if tier in found}
+    return record
 
 
-def measure(pages: Iterable[Page]) -> None:
-    """Execute notebooks, and keep what they took; each at once."""
-    tier, on = choose_tier().name, card()
-    os.environ |= {"OMP_NUM_THREADS": "1", "SOFTLOOKUP_STATIC": "1", TIER_VARIABLE: tier}
+def measure(
+    pages: Iterable[Page], path: Path | None = None, where: tuple[str, str] | None = None
+) -> None:
+    """Execute notebooks, and keep what they took; each at once.
+
+    Args:
+        pages: The notebooks.
+        path: The record; that of the processor or that of cards if left out.
+        where: Under which tier and card it is kept, in a rehearsal; those of today if left out.
+    """
+    os.environ |= {"OMP_NUM_THREADS": "1", "SOFTLOOKUP_STATIC": "1"}
+    os.environ[TIER_VARIABLE] = choose_tier().name
+    tier, on = where or (choose_tier().name, card())
+    path = path or (RECORD if tier == "cpu" else CARDS)
     for page in pages:
         found = execute(page.path, RESULTS.get(page.name, "None"), on_gpu=tier != "cpu")
-        record = read_record()  # another process may have measured other notebooks meanwhile
+        # another process may have measured other notebooks meanwhile
+        record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         record.setdefault(tier, {}).setdefault(on, {})[page.name] = found
-        RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        record.setdefault("measured", {})[on] = stamp()
+        path.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         print(page.name, found, flush=True)
+
+
+def stamp() -> str:
+    """The day and the machine, in words: no name, no path."""
+    where = f"{platform.machine()} processor, {os.cpu_count()} cores, one thread"
+    return f"{datetime.date.today():%d %B %Y}: {where}, PyTorch {torch.__version__}"
 
 
 # the table
@@ -129,16 +157,35 @@ def link(page: Page) -> str:
     return f"[{words if page.number is None else f'{{number}} {words}'}]({page.name})"
 
 
-def tier_rows() -> list[list[str]]:
-    """Measure the notebooks that the record lacks, or all where it is whole; and show."""
+def shown(cards: Path = CARDS) -> str:
+    """The table of a processor and of cards, and when each was measured."""
+    paths = [path for path in (RECORD, cards) if path.exists()]
+    stamps = [
+        f"{name}, {when}"
+        for path in paths
+        for name, when in json.loads(path.read_text(encoding="utf-8")).get("measured", {}).items()
+    ]
+    lines = [table(TIER_HEADS, table_rows(read_record(*paths)))]
+    if stamps:
+        lines.append("*Measured on: " + "; ".join(stamps) + ".*")
+    if all(path == RECORD for path in paths):
+        lines.append("No GPU was at hand for this record. So its columns are empty, not guessed.")
+    return "\n\n".join(lines) + "\n"
+
+
+def lacking() -> list[Page]:
+    """The notebooks that the record lacks for this tier and card; all where it is whole."""
     known = read_record().get(choose_tier().name, {}).get(card(), {})
-    lacking = [page for page in notebooks() if page.name not in known]
-    measure(lacking or notebooks())
-    return table_rows(read_record())
+    return [page for page in notebooks() if page.name not in known] or list(notebooks())
+
+
+def main(names: list[str]) -> None:
+    """Measure and write the table."""
+    if unknown := {*names} - {page.name for page in notebooks()}:
+        sys.exit(f"no such notebook: {', '.join(sorted(unknown))}")
+    measure([page for page in notebooks() if page.name in names] or lacking())
+    CARDS.with_name("chapters.md").write_text(shown(), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    unknown = {*sys.argv[1:]} - {page.name for page in notebooks()}
-    if unknown:
-        sys.exit(f"no such notebook: {', '.join(sorted(unknown))}")
-    measure(page for page in notebooks() if page.name in sys.argv[1:] or not sys.argv[1:])
+    main(sys.argv[1:])

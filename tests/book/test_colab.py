@@ -17,6 +17,7 @@ import pytest
 import yaml
 from conftest import ROOT
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 import colab
 import execute
@@ -189,6 +190,27 @@ def test_the_floors_are_those_of_the_package_with_its_lowest_python(monkeypatch,
     assert set(versions) == {needed.name for needed in dependencies()} | set(colab.RUNNERS)
 
 
+def test_the_lowest_of_colab_lie_between_the_floors_and_what_it_ships(monkeypatch):
+    asked = []
+
+    def build(command, folder, versions, index):
+        asked.append((Path(command).name, folder.name.partition("-")[2], versions))
+        return Path(command)
+
+    monkeypatch.setattr(colab, "build", build)
+    monkeypatch.setattr(colab, "version", lambda command: "3.12.9")
+    monkeypatch.setattr(colab, "run_all", lambda python, names, *, inside: inside)
+    monkeypatch.setattr(sys, "argv", ["colab.py", "--lowest"])
+    assert colab.main() == 0
+    assert asked == [("python3.12", "lowest", colab.LOWEST)]
+    assert colab.LOWEST.keys() == colab.COLAB.keys()
+    assert colab.LOWEST != colab.COLAB
+    for name, number in colab.LOWEST.items():
+        assert Version(number) <= Version(colab.COLAB[name])
+    for needed in dependencies():
+        assert needed.name in ABSENT or colab.LOWEST[needed.name] in needed.specifier
+
+
 def test_the_address_leads_to_the_clone(tmp_path, monkeypatch):
     source = tmp_path / "source"
     source.mkdir()
@@ -276,5 +298,6 @@ def test_make_knows_the_commands():
     lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
     recipes = dict(pairwise(lines))
     assert recipes["colab:"] == "\t@$(PYTHON) _ext/colab.py $(TORCH_INDEX)"
+    assert recipes["colab-lowest:"] == "\t@$(PYTHON) _ext/colab.py --lowest $(TORCH_INDEX)"
     assert recipes["floors:"] == "\t@$(PYTHON) _ext/colab.py --floors $(TORCH_INDEX)"
     assert "`make colab`" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

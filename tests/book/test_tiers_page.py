@@ -14,12 +14,12 @@ from test_registry import page_of
 import registry
 
 sys.path.append(str(ROOT / "benchmarks"))
-tiers = importlib.import_module("tiers")
+tiers, gpu = map(importlib.import_module, ("tiers", "gpu"))
 
 PAGE = ROOT / "chapters" / "larger_machines.ipynb"
-SHOWN = (ROOT / "benchmarks" / "last_run.md").read_text(encoding="utf-8")
-SHOWN = re.search(r"<!-- tiers -->\n(.*?)\n<!-- end -->", SHOWN, re.DOTALL)[1]
-ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in SHOWN.splitlines()[:-2]]
+SHOWN = (gpu.CARDS / "chapters.md").read_text(encoding="utf-8")
+LINES = [line for line in SHOWN.splitlines() if line.startswith("|")]
+ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in LINES]
 RECORD = tiers.read_record()
 NAMES = [page.name for page in registry.notebooks()]
 
@@ -31,7 +31,23 @@ def page_text():
 
 def test_the_page_shows_what_was_measured():
     assert [tiers.TIER_HEADS, *tiers.table_rows(RECORD)] == [ROWS[0], *ROWS[2:]]
-    assert '"<!-- tiers -->"' in page_text()
+    assert tiers.shown() == SHOWN
+    assert ":::{include} ../benchmarks/cards/chapters.md\n:::" in page_text()
+
+
+def test_the_page_shows_what_cards_have_shown():
+    shown = (gpu.CARDS / "steps.md").read_text(encoding="utf-8")
+    assert gpu.shown(gpu.read(gpu.CARDS)) == shown
+    assert ":::{include} ../benchmarks/cards/steps.md\n:::" in page_text()
+
+
+def test_the_page_names_the_steps_and_how_long_they_may_take():
+    (listed,) = re.findall(r"these steps:\n\n(.*?)\n\nNo step", page_text(), re.DOTALL)
+    terms = re.findall(r"^`([\w-]+)`", listed, re.MULTILINE)
+    assert terms == [*(step.name for step in gpu.MEASUREMENTS), "chapter-attention"]
+    assert "chapter-attention" in [step.name for step in gpu.all_steps(rehearse=False)]
+    assert "No step may take more than eight minutes" in page_text()
+    assert gpu.LIMIT == 8 * 60
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -50,11 +66,8 @@ def test_nothing_is_recorded_of_notebooks_that_are_gone():
 
 
 def test_the_page_says_whether_a_gpu_was_at_hand():
-    """Whoever measures on a GPU writes the sentence anew."""
     empty = all(row[4:] == ["–"] * 4 for row in ROWS[2:])
-    assert (
-        empty == ("No GPU was at hand for this record" in page_text()) == (not {*RECORD} - {"cpu"})
-    )
+    assert empty == ("No GPU was at hand for this record" in SHOWN) == (not {*RECORD} - {"cpu"})
 
 
 def chapters_with_tiers():
@@ -88,7 +101,7 @@ def test_a_notebook_is_executed_and_asked(toy, monkeypatch, tmp_path):
     monkeypatch.setattr(tiers, "RESULTS", {"toy": "f'{found:.0%} of toys'"})
     monkeypatch.setenv(tiers.TIER_VARIABLE, "cpu")
     tiers.measure([toy])
-    (found,) = tiers.read_record()["cpu"][tiers.PROCESSOR].values()
+    (found,) = tiers.read_record(tiers.RECORD)["cpu"][tiers.PROCESSOR].values()
     assert found["result"] == "50% of toys"
     assert found["seconds"] >= 0
     assert found["bytes"] > 2**27
@@ -96,17 +109,42 @@ def test_a_notebook_is_executed_and_asked(toy, monkeypatch, tmp_path):
     assert not [*tmp_path.glob("*.ipynb")][1:]
 
 
-def test_what_the_record_lacks_is_measured_first(monkeypatch):
+def test_what_the_record_lacks_is_measured_first(monkeypatch, tmp_path):
     record, asked = copy.deepcopy(RECORD), []
     found = {"seconds": 1, "bytes": 2**30, "result": None}
     here = record["cpu"][tiers.PROCESSOR] = dict.fromkeys(NAMES[1:], found)
     monkeypatch.setenv(tiers.TIER_VARIABLE, "cpu")
-    monkeypatch.setattr(tiers, "read_record", lambda: record)
+    monkeypatch.setattr(tiers, "read_record", lambda *paths: record)
+    monkeypatch.setattr(tiers, "CARDS", tmp_path / "chapters.json")
     monkeypatch.setattr(tiers, "measure", lambda pages: asked.append([page.name for page in pages]))
-    assert tiers.tier_rows()[0][1:4] == ["–"] * 3
+    tiers.main([])
+    assert tiers.table_rows(record)[0][1:4] == ["–"] * 3
     here[NAMES[0]] = found
-    tiers.tier_rows()
-    assert asked == [NAMES[:1], NAMES]
+    tiers.main([])
+    tiers.main(NAMES[2:4])
+    assert asked == [NAMES[:1], NAMES, NAMES[2:4]]
+    assert (tmp_path / "chapters.md").read_text() == tiers.shown(tmp_path / "chapters.json")
+    with pytest.raises(SystemExit, match="no such notebook: nobody"):
+        tiers.main(["nobody"])
+
+
+def test_what_a_card_took_is_kept_apart_and_shown_with_its_day(toy, monkeypatch, tmp_path):
+    monkeypatch.setattr(tiers, "RECORD", tmp_path / "tiers.json")
+    monkeypatch.setattr(tiers, "CARDS", tmp_path / "chapters.json")
+    monkeypatch.setenv(tiers.TIER_VARIABLE, "cpu")
+    taken = {"seconds": 7, "bytes": None, "result": None}
+    monkeypatch.setattr(tiers, "execute", lambda path, result, *, on_gpu: taken)
+    tiers.measure([toy])
+    assert "No GPU was at hand" in tiers.shown(tiers.CARDS)
+    big = tiers.choose_tier("cpu")._replace(name="big", device=torch.device("cuda"))
+    monkeypatch.setattr(tiers, "choose_tier", lambda: big)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "H200")
+    tiers.measure([toy])
+    record = tiers.read_record(tiers.RECORD, tiers.CARDS)
+    assert record == {"cpu": {tiers.PROCESSOR: {"toy": taken}}, "big": {"H200": {"toy": taken}}}
+    shown = tiers.shown(tiers.CARDS)
+    assert re.search(r"\*Measured on: processor, \d.*; H200, \d.*PyTorch.*\.\*", shown)
+    assert "No GPU was at hand" not in shown
 
 
 def test_a_further_card_is_a_further_row():

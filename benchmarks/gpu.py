@@ -1,0 +1,252 @@
+"""`make gpu`: what a graphics card changes, measured in steps that can be stopped and taken up.
+
+    make gpu                      all steps that have not passed yet
+    make gpu STEP=precision       this step, though it has passed; STEP=chapter- all that begin so
+    make gpu MINUTES=8            no longer than this; the same command goes on afterwards
+    make gpu REHEARSE=yes         on the processor, in small sizes
+
+Each step is a process of its own and may take eight minutes. What fails is kept with its message,
+and the rest goes on; the next call tries it again. All that the site needs lies in
+`benchmarks/cards`, to be committed: `steps.json` and `chapters.json`, by the card's name, the two
+tables that the page of larger machines shows, and the larger model's weights. To measure all anew,
+delete the two JSON files.
+
+Without a card the same steps are rehearsed: small sizes, a fake second device that refuses to be
+mixed with the processor, and nothing is written for the site. What the steps do stands in
+`gpu_steps.py`.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tiers
+import torch
+from table import table
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "_ext"))
+from registry import notebooks
+
+ROOT = Path(__file__).resolve().parent.parent
+CARDS, REHEARSAL = ROOT / "benchmarks" / "cards", ROOT / "_build" / "gpu"
+PROGRAM = Path(__file__).with_name("gpu_steps.py")
+LIMIT = 8 * 60
+"""Seconds that a step may take."""
+
+NO_CARD = "No GPU was at hand for this record. So this place is empty, not guessed."
+
+
+class Step(NamedTuple):
+    """A step: its name, the seconds that it should take on a large card, and what it tells."""
+
+    name: str
+    seconds: int
+    words: str
+
+
+MEASUREMENTS = (
+    Step("environment", 20, "The card and its software"),
+    Step("devices", 60, "Tests that the card computes what the processor computes"),
+    Step("capstone", 150, "The GPT of letters in one process, with DDP, with FSDP2, and resumed"),
+    Step("precision", 90, "The same training in three precisions"),
+    Step("kernels", 60, "One causal attention layer of eight heads, and PyTorch's kernels"),
+    Step("compile", 150, "`torch.compile`"),
+    Step("larger", 240, "The workshop's model and a larger one"),
+)
+REHEARSED = ("decoding",)
+"""The notebooks that a rehearsal executes; `make book` executes all of them on a processor."""
+
+
+def all_steps(*, rehearse: bool) -> list[Step]:
+    """The measurements, then the chapters: first those that train on the card."""
+    taken = tiers.read_record().get("cpu", {}).get(tiers.PROCESSOR, {})
+    pages = sorted(notebooks(), key=lambda page: page.name not in tiers.RESULTS)  # stable
+    names = REHEARSED if rehearse else [page.name for page in pages]
+    seconds = {name: taken.get(name, {}).get("seconds", 60) for name in names}
+    return [*MEASUREMENTS, *(Step(f"chapter-{name}", seconds[name], "") for name in names)]
+
+
+# one step
+
+
+def run_step(name: str, folder: Path, limit: float, *, rehearse: bool) -> dict[str, Any]:
+    """Run a step in a process of its own, and say how it went."""
+    log, out = folder_of_logs() / f"{name}.log", folder_of_logs() / f"{name}.json"
+    out.unlink(missing_ok=True)
+    command = [sys.executable, str(PROGRAM), name]
+    command += [str(out), str(folder), *(["--rehearse"] if rehearse else [])]
+    begun = time.perf_counter()
+    with log.open("w") as file:
+        child = subprocess.Popen(
+            command, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            code = child.wait(limit)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)  # and what it has started
+                child.wait()
+    seconds = round(time.perf_counter() - begun)
+    if code == 0 and out.exists():
+        return {"state": "passed", "seconds": seconds, **json.loads(out.read_text())}
+    told = f"longer than {limit:.0f} seconds" if code is None else last_words(log.read_text(), code)
+    return {"state": "late" if code is None else "failed", "seconds": seconds, "message": told}
+
+
+def last_words(log: str, code: int) -> str:
+    """The last line of a log that says something, without paths of this machine."""
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip() for line in log.splitlines()]
+    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
+    said = (errors or [line for line in lines if line] or [f"it ended with code {code}"])[-1]
+    return re.sub(r"(?:/[\w.+-]+)+/(?=[\w.+-])", "", said)[:200]
+
+
+def folder_of_logs() -> Path:
+    """Where the output of steps is kept; it is not committed."""
+    folder = ROOT / "_build" / "gpu" / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+# the record, and what the page shows
+
+
+def read(folder: Path) -> dict[str, dict[str, Any]]:
+    """By card: the machine, and how each step went."""
+    path = folder / "steps.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def keep(folder: Path, name: str, found: dict[str, Any]) -> None:
+    """Keep how a step went, and write the tables anew."""
+    record = read(folder)
+    here = record.setdefault(tiers.card(), {"machine": machine(), "steps": {}})
+    here["steps"][name] = found
+    write(folder / "steps.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
+    write_tables(folder, record)
+
+
+def write_tables(folder: Path, record: dict[str, dict[str, Any]]) -> None:
+    """What the page of larger machines includes."""
+    write(folder / "chapters.md", tiers.shown(folder / "chapters.json"))
+    write(folder / "steps.md", shown(record))
+
+
+def write(path: Path, text: str) -> None:
+    """A whole file or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
+def machine() -> str:
+    """The machine in words: no name, no path."""
+    software = f"PyTorch {torch.__version__}, {datetime.date.today():%d %B %Y}"
+    if tiers.card() == tiers.PROCESSOR:
+        return f"a rehearsal on the processor, {software}"
+    facts = torch.cuda.get_device_properties(0)
+    return f"{facts.name}, {facts.total_memory / 2**30:.0f} GiB, {software}"
+
+
+def shown(record: dict[str, dict[str, Any]]) -> str:
+    """The tables of all steps but the chapters, card by card, and what failed."""
+    parts = [] if record else [NO_CARD]
+    for card in record.values():
+        steps = card["steps"]
+        parts.append(f"**{card['machine'].partition(',')[0]}**, measured with "
+                     f"{card['machine'].partition(', ')[2]}.")  # fmt: skip
+        for step in MEASUREMENTS:
+            if steps.get(step.name, {}).get("rows"):
+                parts += [f"*{step.words}*", table(**part(steps[step.name]))]
+        failed = [f"- `{name}`: {words(taken)}" for name, taken in sorted(steps.items())
+                  if taken["state"] != "passed"]  # fmt: skip
+        parts.append("\n".join(["What failed:", "", *failed]) if failed else "Nothing failed.")
+    return "\n\n".join(parts) + "\n"
+
+
+def part(found: dict[str, Any]) -> dict[str, Any]:
+    """What a table is made of."""
+    return {key: found[key] for key in ("heads", "rows")}
+
+
+def words(found: dict[str, Any]) -> str:
+    """A message in one line of Markdown."""
+    return "`" + found["message"].replace("`", "'").replace("|", "/") + "`"
+
+
+# all of them
+
+
+def chosen(steps: list[Step], names: list[str], folder: Path) -> list[Step]:
+    """The steps that are named, or all that have not passed on this card."""
+    if names:
+        found = [step for step in steps if any(fits(step.name, name) for name in names)]
+        if unknown := [name for name in names if not any(fits(s.name, name) for s in steps)]:
+            there = ", ".join(step.name for step in steps)
+            sys.exit(f"no such step: {', '.join(unknown)}; there are {there}")
+        return found
+    known = read(folder).get(tiers.card(), {}).get("steps", {})
+    return [step for step in steps if known.get(step.name, {}).get("state") != "passed"]
+
+
+def fits(step: str, name: str) -> bool:
+    """Whether a step is meant: by its name, or by a beginning that ends in a hyphen."""
+    return step == name or (name.endswith("-") and step.startswith(name))
+
+
+def run_all(steps: list[Step], folder: Path, minutes: float, *, rehearse: bool) -> list[str]:
+    """Run steps until they end or the time does; the names of those that are left."""
+    end = time.monotonic() + 60 * minutes
+    for i, step in enumerate(steps):
+        time_left = end - time.monotonic()
+        if time_left < min(step.seconds, LIMIT):
+            return [later.name for later in steps[i:]]
+        print(f"{step.name} …", flush=True)
+        found = run_step(step.name, folder, min(LIMIT, time_left), rehearse=rehearse)
+        if found["state"] == "late" and time_left < LIMIT:  # cut short by this call, not by itself
+            return [later.name for later in steps[i:]]
+        keep(folder, step.name, found)
+        print(f"  {found['state']}, {found['seconds']} s", found.get("message", ""), flush=True)
+    return []
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 if all that was run has passed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("names", nargs="*", metavar="STEP")
+    parser.add_argument("--minutes", type=float, default=35, help="for this call")
+    parser.add_argument("--rehearse", action="store_true", help="on the processor, small sizes")
+    options = parser.parse_args(arguments)
+    rehearse = options.rehearse or not torch.cuda.is_available()
+    if rehearse:
+        os.environ |= {"CUDA_VISIBLE_DEVICES": "", tiers.TIER_VARIABLE: "cpu"}
+        print("A rehearsal on the processor, in small sizes; nothing is written for the site.")
+    folder = REHEARSAL if rehearse else CARDS
+    asked = chosen(all_steps(rehearse=rehearse), options.names, folder)
+    left = run_all(asked, folder, options.minutes, rehearse=rehearse)
+    steps = read(folder).get(tiers.card(), {}).get("steps", {})
+    failed = [step.name for step in asked
+              if step.name not in left and steps[step.name]["state"] != "passed"]  # fmt: skip
+    print(f"{len(asked) - len(left) - len(failed)} of {len(asked)} steps passed.")
+    if failed:
+        print(f"Failed: {', '.join(failed)}. Their output: {folder_of_logs().relative_to(ROOT)}")
+    if left:
+        print(f"Left for the next call: {', '.join(left)}.")
+    if not rehearse:
+        print("Commit benchmarks/cards: the page of larger machines reads it.")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,511 @@
+"""`make gpu`, rehearsed: every step on the fake second device, and the program that runs them."""
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from second_device import AWAY, Away
+
+from softlookup.models.gpt import storage
+from softlookup.recorded import capstone as workshop
+from softlookup.recorded import recorded
+from softlookup.training import choose_tier
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "benchmarks"))
+names = "gpu", "gpu_environment", "gpu_steps", "gpu_worker", "tiers"
+gpu, gpu_environment, gpu_steps, gpu_worker, tiers = map(importlib.import_module, names)
+
+
+@pytest.fixture(autouse=True)
+def _on_the_processor(monkeypatch):
+    monkeypatch.setenv(tiers.TIER_VARIABLE, "cpu")
+
+
+@pytest.fixture
+def place(tmp_path):
+    """The fake second device."""
+    with gpu_steps.place_of(tmp_path, rehearse=True) as place:
+        yield place
+
+
+@pytest.fixture
+def processor(tmp_path):
+    with gpu_steps.place_of(tmp_path, rehearse=True, fake=False) as place:
+        yield place
+
+
+def assert_table(found):
+    heads, rows = found
+    assert rows
+    assert {len(row) for row in rows} == {len(heads)}
+    assert all(isinstance(cell, str) for row in rows for cell in row)
+    return rows
+
+
+# the steps
+
+
+def test_the_environment_is_told_and_what_it_lacks_is_an_error(place, monkeypatch):
+    monkeypatch.setattr(gpu_environment, "ask", lambda python: {"lacking": []})
+    rows = assert_table(gpu_steps.environment(place))
+    assert ["PyTorch", torch.__version__] in rows
+    assert ["tier", "cpu"] in rows
+    monkeypatch.setattr(gpu_environment, "ask", lambda python: {"lacking": ["pooch", "yaml"]})
+    with pytest.raises(ModuleNotFoundError, match="this Python lacks pooch, yaml"):
+        gpu_steps.environment(place)
+
+
+def test_of_the_tests_each_is_counted_and_a_failing_one_fails_the_step(
+    processor, tmp_path, monkeypatch
+):
+    paths = tmp_path / "test_one.py", tmp_path / "test_two.py"
+    monkeypatch.setitem(gpu_steps.SMALL, "tests", [*map(str, paths)])
+    skipped = "import pytest\n@pytest.mark.skip\ndef test_c(): pass\n"
+    for path in paths:
+        path.write_text("def test_a(): pass\ndef test_b(): pass\n" + skipped)
+    found = assert_table(gpu_steps.devices(processor))
+    assert found == [["test_one.py", "2", "1", "0"], ["test_two.py", "2", "1", "0"]]
+    paths[0].write_text(skipped)  # on a card all skipped means: not seen
+    paths[1].write_text("def test_a(): pass\ndef test_b(): assert 1 == 2\n")
+    said = re.escape(str([["test_one.py", "0", "1", "0"], ["test_two.py", "1", "0", "1"]]))
+    with pytest.raises(AssertionError, match=f"^test_one.py, test_two.py: .* = {said}"):
+        gpu_steps.devices(processor)
+
+
+def test_the_tests_of_devices_are_there():
+    for path in (*gpu_steps.REAL["tests"], *gpu_steps.SMALL["tests"]):
+        assert (ROOT / path).is_file()
+
+
+def test_the_capstone_is_trained_alone_and_under_torchrun_and_is_taken_up(processor, monkeypatch):
+    """FSDP2 with real processes; the others here, as one process each, to save time."""
+    calls = []
+
+    def run(command, env, check):
+        options = json.loads(command[-1])
+        calls.append([options["kind"], "torch.distributed.run" in command, options["stop"]])
+        if options["kind"] == "fsdp":
+            return original(command, env=env, check=check)
+        gpu_worker.work(**options)
+        return None
+
+    original = subprocess.run
+    monkeypatch.setattr(gpu_steps.subprocess, "run", run)
+    rows = assert_table(gpu_steps.capstone(processor))
+    alone, *others = (["ddp", False, None], ["ddp", True, None], ["fsdp", True, None])
+    assert calls == [alone, *others, ["ddp", True, 2], ["ddp", True, None]]
+    assert [row[0] for row in rows] == ["one process", "DDP", "FSDP2", "DDP, stopped and resumed"]
+    assert len({row[3] for row in rows}) == 1  # the same last loss
+    assert [row[4] for row in rows] == ["", "0e+00", "0e+00", "0e+00"]
+
+
+def test_three_precisions_are_compared_with_the_first(place, monkeypatch):
+    trained = []
+
+    def train(sizes, device, dtype):
+        trained.append((device, dtype))
+        return original(sizes, device, dtype)
+
+    original = gpu_steps.train_letters
+    monkeypatch.setattr(gpu_steps, "train_letters", train)
+    rows = assert_table(gpu_steps.precision(place))
+    assert [row[0] for row in rows] == ["float32", "TF32", "bfloat16"]
+    assert trained[1::2] == [(AWAY, None), (AWAY, None), (torch.device("cpu"), torch.bfloat16)]
+    losses = [float(row[3]) for row in rows]
+    assert [row[4] for row in rows][:2] == ["", "+0.000"]
+    assert 0 < abs(losses[2] - losses[0]) < 0.05
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_the_letters_are_on_the_device(place):
+    model, pieces = gpu_steps.model_of_letters(gpu_steps.sizes_of_letters(place), place.device)
+    assert all(isinstance(weights.data, Away) for weights in model.parameters())
+    assert isinstance(next(pieces), Away)
+
+
+def test_sizes_are_those_of_the_capstone_in_the_tier(processor):
+    found = gpu_steps.sizes_of_letters(processor._replace(rehearse=False))
+    tier = gpu_steps.letters.SIZES[choose_tier().name]
+    assert found == {**tier, "n_steps": gpu_steps.REAL["precision"]["n_steps"]}
+    assert set(found) == set(gpu_steps.RUN)
+
+
+def test_kernels_agree_with_float64_and_those_that_are_missing_have_dashes(place, monkeypatch):
+    rows = assert_table(gpu_steps.kernels(place))
+    errors = {(row[0], row[1]): float(row[5]) for row in rows if row[5]}
+    assert len(rows) == 20
+    assert len(errors) == 10
+    assert all(e < 1e-6 for (n, _), e in errors.items() if "float32" in n)
+    assert all(1e-4 < e < 1e-2 for (n, _), e in errors.items() if "bfloat16" in n)
+
+    def failing(said):
+        def fail(*parts):
+            raise RuntimeError(said)
+
+        return fail
+
+    parts = [torch.ones(1, 1, 2, 4).requires_grad_()] * 3
+    for said in ("No available kernel. Aborting execution.", "cuDNN error", "CUDA out of memory."):
+        assert gpu_steps.kernel_row(failing(said), parts, None, 1) == ["–"] * 4
+    with pytest.raises(RuntimeError, match="mixes devices"):
+        gpu_steps.kernel_row(failing("mixes devices"), parts, None, 1)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # those of the compiler
+def test_the_compiler_is_called_and_its_price_is_told(processor):
+    rows = assert_table(gpu_steps.compiled(processor))
+    assert [row[0] for row in rows] == [
+        "softmax by hand",
+        "the library's attention",
+        "a step of the GPT of letters",
+    ]
+    assert all(int(row[4]) >= 1 for row in rows)
+    assert all(row[5] == "never" or int(row[5].replace(",", "")) >= 1 for row in rows)
+
+
+def test_where_nothing_is_compiled_the_step_fails(processor, monkeypatch):
+    monkeypatch.setattr(torch, "compile", lambda function, backend: function)
+    with pytest.raises(RuntimeError, match="softmax by hand: nothing was compiled"):
+        gpu_steps.compiled(processor)
+
+
+def test_what_the_compiler_cannot_do_is_told_and_the_others_go_on(processor, monkeypatch):
+    def fail(*inputs):
+        raise TypeError("no graph")
+
+    monkeypatch.setattr(torch, "compile", lambda function, backend: fail)
+    rows = assert_table(gpu_steps.compiled(processor))
+    assert [row[2] for row in rows] == ["failed: TypeError"] * 3
+    assert all(float(row[1]) > 0 for row in rows)
+
+
+def test_the_best_of_the_larger_weights_are_kept_in_halves(place, monkeypatch, tmp_path):
+    bits = iter([5.0, 7.0, 4.5])
+    monkeypatch.setattr(gpu_steps, "bits_of", lambda *given: next(bits))
+    monkeypatch.setattr(gpu_steps, "tiny_shakespeare", lambda: None)
+    (row,) = assert_table(gpu_steps.larger(place))
+    from safetensors import safe_open
+
+    with safe_open(tmp_path / "capstone.safetensors", framework="pt") as file:
+        texts = file.metadata()
+        kinds = {file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+    assert kinds == {"F16"}
+    assert (texts["step"], texts["text"]) == ("2", "the book's prose")  # the later look was worse
+    model, tokens = storage.load_gpt(tmp_path / "capstone.safetensors")
+    assert len(tokens) == gpu_steps.SMALL["larger"]["n_tokens"]
+    assert row[0] == "larger, the book's prose"
+    assert row[1] == f"{sum(weights.numel() for weights in model.parameters()):,}"
+    assert row[5] == "4.500"
+
+
+def test_a_larger_model_of_the_same_text_stands_below_the_workshops(place, monkeypatch):
+    monkeypatch.setattr(gpu_steps, "tiny_shakespeare", lambda: "A: the cat sat.\n\n" * 200)
+    rows = assert_table(gpu_steps.larger(place))
+    known = recorded("capstone").results
+    assert rows[0][:2] == ["the workshop's, tiny Shakespeare", f"{known['parameters']:,}"]
+    assert rows[0][5] == f"{known['bits']:.3f}"
+    assert rows[1][0] == "larger, tiny Shakespeare"
+
+
+def test_bits_on_the_device_are_those_of_the_workshop(place):
+    tokens = workshop.BytePairTokenizer([])
+    model = workshop.new_model(tokens, window=8, d_model=8, n_heads=2, n_layers=1)
+    expected = workshop.held_out_bits(model, tokens, "the cat sat on the mat", 8)
+    found = gpu_steps.bits_of(model.to(place.device), tokens, "the cat sat on the mat", 8)
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_chapter_is_measured_where_the_table_finds_it(processor, monkeypatch):
+    taken = {"seconds": 3, "bytes": 2**20, "result": None}
+    asked = []
+
+    def execute(path, result, *, on_gpu):
+        asked.append((path.stem, on_gpu))
+        return taken
+
+    monkeypatch.setattr(tiers, "execute", execute)
+    gpu_steps.chapter(processor, "decoding")
+    assert asked == [("12_decoding", True)]
+    table = tiers.shown(processor.folder / "chapters.json")
+    assert re.search(r"\(decoding\) \|.*\| a rehearsal \| 3 \| 1 \|  \|\n", table)
+    assert "No GPU was at hand" not in table
+    assert "a rehearsal, " in table
+
+
+def test_a_step_is_run_in_its_place_and_writes_what_it_found(tmp_path, monkeypatch):
+    places = {}
+    for name in gpu_steps.STEPS:
+
+        def step(place, name=name):
+            places[name] = place.device
+            return ["head"], [["cell"]]
+
+        monkeypatch.setitem(gpu_steps.STEPS, name, step)
+        gpu_steps.main(name, tmp_path / "out.json", tmp_path / "cards", "--rehearse")
+        found = json.loads((tmp_path / "out.json").read_text())
+        assert (found["heads"], found["rows"]) == (["head"], [["cell"]])
+    assert {name for name, device in places.items() if device == AWAY} == {*gpu_steps.ON_THE_FAKE}
+
+
+# the plan
+
+
+def test_each_measurement_is_a_step_and_each_notebook_too():
+    steps = gpu.all_steps(rehearse=False)
+    names = [step.name for step in steps]
+    assert names[: len(gpu.MEASUREMENTS)] == list(gpu_steps.STEPS)
+    chapters = [name.removeprefix("chapter-") for name in names[len(gpu.MEASUREMENTS) :]]
+    assert sorted(chapters) == sorted(page.name for page in gpu.notebooks())
+    assert {*chapters[: len(tiers.RESULTS)]} == {*tiers.RESULTS}  # first what a card changes
+
+
+def test_the_whole_should_take_half_an_hour_and_no_step_eight_minutes():
+    steps = gpu.all_steps(rehearse=False)
+    assert sum(step.seconds for step in steps) <= 35 * 60
+    assert max(step.seconds for step in steps) < gpu.LIMIT == 480
+
+
+def test_a_rehearsal_has_all_measurements_and_a_notebook():
+    names = [step.name for step in gpu.all_steps(rehearse=True)]
+    assert names == [*gpu_steps.STEPS, "chapter-decoding"]
+
+
+# the program
+
+TOY = """
+import json, pathlib, subprocess, sys, time
+name, out, folder = sys.argv[1:4]
+with open(pathlib.Path(folder).parent / "calls", "a") as file:
+    file.write(name + "\\n")
+if name == "bad" and not (pathlib.Path(folder).parent / "mended").exists():
+    raise FileNotFoundError("there is no /somewhere/else/thing.txt")
+if name == "slow":
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    (pathlib.Path(folder).parent / "child").write_text(str(child.pid))
+    time.sleep(60)
+found = {"heads": ["what", "ms"], "rows": [[name, "1.5"]], "bytes": None}
+pathlib.Path(out).write_text(json.dumps(found))
+"""
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    """Three steps: one passes, one fails, one passes."""
+    (tmp_path / "toy.py").write_text(TOY)
+    steps = [gpu.Step(name, 0, f"What {name} does") for name in ("good", "bad", "last")]
+    monkeypatch.setattr(gpu, "PROGRAM", tmp_path / "toy.py")
+    monkeypatch.setattr(gpu, "REHEARSAL", tmp_path / "cards")
+    monkeypatch.setattr(gpu, "folder_of_logs", lambda: tmp_path)
+    monkeypatch.setattr(gpu, "ROOT", tmp_path)
+    monkeypatch.setattr(gpu, "MEASUREMENTS", steps)
+    monkeypatch.setattr(gpu, "all_steps", lambda *, rehearse: steps)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    return tmp_path
+
+
+def calls(folder):
+    return (folder / "calls").read_text().split()
+
+
+def test_what_fails_is_listed_and_the_rest_goes_on_and_a_second_start_resumes(toy, capsys):
+    assert gpu.main(["--rehearse"]) == 1
+    assert calls(toy) == ["good", "bad", "last"]
+    said = capsys.readouterr().out
+    assert "2 of 3 steps passed.\nFailed: bad." in said
+    steps = gpu.read(toy / "cards")[tiers.PROCESSOR]["steps"]
+    assert [steps[name]["state"] for name in ("good", "bad", "last")] == [
+        "passed", "failed", "passed"]  # fmt: skip
+    message = "FileNotFoundError: there is no thing.txt"
+    assert steps["bad"]["message"] == message
+    shown = (toy / "cards" / "steps.md").read_text()
+    assert "*What good does*\n\n| what | ms |\n| :-- | --: |\n| good | 1.5 |\n" in shown
+    assert f"What failed:\n\n- `bad`: `{message}`\n" in shown
+    assert gpu.NO_CARD not in shown
+    assert str(toy) not in shown + (toy / "cards" / "steps.json").read_text()
+    (toy / "mended").touch()
+    assert gpu.main(["--rehearse"]) == 0
+    assert calls(toy)[3:] == ["bad"]
+    shown = (toy / "cards" / "steps.md").read_text()
+    assert "| bad | 1.5 |" in shown
+    assert shown.endswith("Nothing failed.\n")
+    assert gpu.main(["--rehearse"]) == 0
+    assert calls(toy)[4:] == []
+
+
+def test_one_step_is_run_though_it_has_passed(toy, capsys):
+    gpu.main(["--rehearse", "good"])
+    assert gpu.main(["--rehearse", "good"]) == 0
+    assert calls(toy) == ["good", "good"]
+    with pytest.raises(SystemExit, match="no such step: god; there are good, bad, last"):
+        gpu.main(["--rehearse", "god"])
+
+
+def test_a_beginning_that_ends_in_a_hyphen_means_all_that_begin_so(toy):
+    steps = [gpu.Step(name, 0, "") for name in ("larger", "chapter-a", "chapter-b")]
+    names = [step.name for step in gpu.chosen(steps, ["chapter-"], toy)]
+    assert names == ["chapter-a", "chapter-b"]
+
+
+def is_running(pid):
+    state = Path(f"/proc/{pid}/stat")
+    return state.exists() and state.read_text().split()[2] != "Z"
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="asks /proc")
+def test_a_step_that_takes_too_long_is_ended_with_what_it_has_started(toy, monkeypatch):
+    monkeypatch.setattr(gpu, "LIMIT", 2)
+    slow = [gpu.Step("slow", 0, "Slow"), gpu.Step("last", 0, "Last")]
+    assert gpu.run_all(slow, toy / "cards", 1, rehearse=True) == []
+    steps = gpu.read(toy / "cards")[tiers.PROCESSOR]["steps"]
+    assert steps["slow"]["state"] == "late"
+    assert steps["slow"]["message"] == "longer than 2 seconds"
+    assert steps["last"]["state"] == "passed"
+    for _ in range(50):
+        if not is_running((toy / "child").read_text()):
+            return
+        time.sleep(0.1)
+    pytest.fail("what the step has started is still running")
+
+
+def test_a_call_ends_in_time_and_what_it_cuts_short_is_no_failure(toy):
+    slow = [gpu.Step("good", 0, ""), gpu.Step("slow", 0, ""), gpu.Step("last", 0, "")]
+    assert gpu.run_all(slow, toy / "cards", 2 / 60, rehearse=True) == ["slow", "last"]
+    assert gpu.read(toy / "cards")[tiers.PROCESSOR]["steps"].keys() == {"good"}
+
+
+def test_a_step_that_should_take_longer_than_is_left_is_not_begun(toy):
+    steps = [gpu.Step("good", 0, ""), gpu.Step("last", 90, "")]
+    assert gpu.run_all(steps, toy / "cards", 1, rehearse=True) == ["last"]
+    assert calls(toy) == ["good"]
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ("Traceback\n  File\nValueError: wrong\n\n[rank0] exits\n", "ValueError: wrong"),
+        ("torch.OutOfMemoryError: no memory\n", "torch.OutOfMemoryError: no memory"),
+        ("Killed\n", "Killed"),
+        ("", "it ended with code -9"),
+        ("OSError: /usr/lib/python/x.so: cannot open\n", "OSError: x.so: cannot open"),
+        ("Error: 1 / 2 and a/b\n", "Error: 1 / 2 and a/b"),
+    ],
+)
+def test_the_last_words_of_a_step(log, said):
+    assert gpu.last_words(log, -9) == said
+
+
+def test_each_card_has_its_tables(monkeypatch):
+    found = {"state": "passed", "seconds": 1, "heads": ["a"], "rows": [["1"]], "bytes": None}
+    first = {"machine": "NVIDIA H200, 140 GiB, PyTorch 3", "steps": {"precision": found}}
+    bad = {"state": "failed", "seconds": 1, "message": "a `b` | c"}
+    text = gpu.shown({"H200": first, "T4": {"machine": "T4, 15 GiB", "steps": {"compile": bad}}})
+    assert text.startswith("**NVIDIA H200**, measured with 140 GiB, PyTorch 3.\n\n*The same")
+    assert "\n\nNothing failed.\n\n**T4**" in text
+    assert text.endswith("- `compile`: `a 'b' / c`\n")
+    assert gpu.shown({}) == gpu.NO_CARD + "\n"
+
+
+# the environment
+
+
+def test_a_python_that_sees_the_card_is_chosen_before_one_that_does_not():
+    none = {"torch": None, "sees_card": False}
+    blind, seeing = {"torch": "2", "sees_card": False}, {"torch": "2", "sees_card": True}
+    assert gpu_environment.choose({"a": none}) is None
+    assert gpu_environment.choose({"a": none, "b": blind}) == "b"
+    assert gpu_environment.choose({"a": blind, "b": seeing}) == "b"
+    assert gpu_environment.choose({"a": seeing, "b": seeing}) == "a"
+
+
+@pytest.fixture
+def started(tmp_path, monkeypatch):
+    """The commands that would be run; what this Python is asked, it answers from a list."""
+    commands, answers = [], []
+
+    def run(command, **options):
+        commands.append([str(part) for part in command])
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(gpu_environment.subprocess, "run", run)
+    monkeypatch.setattr(gpu_environment, "ask", lambda python: answers.pop(0))
+    monkeypatch.setattr(gpu_environment, "ROOT", tmp_path)
+    monkeypatch.setattr(gpu_environment, "WHEELS", tmp_path / ".wheels")
+    monkeypatch.setattr(gpu_environment.shutil, "which", lambda name: None)
+    return commands, answers
+
+
+BLIND = {"torch": "2.13", "sees_card": False, "lacking": []}
+
+
+def test_what_is_lacking_is_brought_with_or_without_a_network(started, tmp_path, capsys):
+    commands, answers = started
+    answers += [BLIND | {"lacking": ["yaml", "sklearn"]}, BLIND]
+    assert gpu_environment.main(["--minutes", "8"]) == 0
+    install, start = commands
+    assert install[-2:] == ["PyYAML", "scikit-learn"]
+    assert install[install.index("-c") + 1].endswith("requirements.txt")
+    assert "--no-index" not in install
+    assert start[0] == sys.executable
+    assert start[-2:] == ["--minutes", "8"]
+    (tmp_path / ".wheels").mkdir()
+    (tmp_path / ".wheels" / "a.whl").touch()
+    answers += [BLIND | {"lacking": ["pooch"]}, BLIND | {"lacking": ["pooch"]}]
+    gpu_environment.main([])
+    assert "--no-index" in commands[2]
+    assert "Still lacking: pooch. What needs them fails, the rest goes on." in (
+        capsys.readouterr().out
+    )
+
+
+def test_without_pytorch_the_environment_is_made_with_the_lock(started):
+    commands, answers = started
+    answers += [BLIND | {"torch": None}, BLIND]
+    assert gpu_environment.main([]) == 0
+    assert ".venv/installed" in commands[0]
+    assert commands[1][0].endswith(".venv/bin/python")
+
+
+def test_a_card_that_pytorch_does_not_see_is_no_rehearsal(started, monkeypatch, capsys):
+    commands, answers = started
+    monkeypatch.setattr(gpu_environment.shutil, "which", lambda name: "/usr/bin/nvidia-smi")
+    answers += [BLIND, BLIND]
+    assert gpu_environment.main([]) == 1
+    assert commands == []
+    assert "PyTorch 2.13 does not see it" in capsys.readouterr().out
+    assert gpu_environment.main(["--rehearse"]) == 0
+
+
+def test_this_python_is_asked_what_it_has():
+    found = gpu_environment.ask(sys.executable)
+    assert found["torch"] == torch.__version__
+    assert found["lacking"] == []
+
+
+def test_what_is_needed_is_in_the_lock():
+    lock = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    locked = {line.partition("==")[0].lower() for line in lock.splitlines()}
+    assert {name.lower() for name in gpu_environment.NEEDED.values()} <= locked
+    assert {*gpu_environment.CARRIED} <= {*gpu_environment.NEEDED.values()}
+
+
+def test_wheels_are_fetched_for_another_python(started):
+    commands, _ = started
+    assert gpu_environment.main(["--wheels", "3.12"]) == 0
+    (command,) = commands
+    assert command[command.index("--python-version") + 1] == "3.12"
+    assert "ipykernel" in command
+
+
+def test_make_knows_the_command():
+    run = subprocess.run(
+        ["make", "-n", "gpu", "PYTHON=py", "STEP=precision", "MINUTES=8", "REHEARSE=yes"],
+        cwd=ROOT, capture_output=True, text=True, check=True)  # fmt: skip
+    said = " ".join(run.stdout.replace("\\\n", " ").split())
+    assert said == "py benchmarks/gpu_environment.py precision --minutes 8 --rehearse"
