@@ -12,7 +12,7 @@ import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 GLOSSARY = (ROOT / "chapters" / "glossary.md").read_text(encoding="utf-8")
-BESIDE = [registry.by_name()[name] for name in ("bugs", "larger_machines")]
+BESIDE = [registry.by_name()[name] for name in ("bugs", "larger_machines", "my_numbers_differ")]
 PAGES = [page.path for page in (*registry.chapters(), *BESIDE)]
 TERMS = re.findall(r"^(\S.*)\n  \S", GLOSSARY, re.MULTILINE)
 NO_PROSE = re.compile(

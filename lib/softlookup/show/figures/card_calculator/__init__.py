@@ -1,0 +1,107 @@
+"""The card calculator: a model, a training step, and whether both fit on a card."""
+
+from softlookup.checks import require
+from softlookup.models.gpt import GPTConfig
+from softlookup.models.gpt.memory import OPTIMIZER_NUMBERS, PRECISIONS
+from softlookup.show.interactive import Interactive
+
+CARDS = (8, 16, 24, 40, 80, 141)
+"""Gigabytes of memory; those of laptops, of a T4, a 4090, an A100, an H100 and an H200."""
+SPARE = 0.1
+"""The share of a card that is left to CUDA itself, and to gaps between tensors."""
+MODELS = {
+    "GPT-2": (768, 12),
+    "GPT-2 medium": (1024, 24),
+    "GPT-2 large": (1280, 36),
+    "GPT-2 XL": (1600, 48),
+    "6.7 billion": (4096, 32),
+}
+"""Width and blocks: those of Radford et al. 2019, and one of Brown et al. 2020, table 2.1."""
+WIDTHS = (64, 128, 256, 384, 512, 768, 1024, 1280, 1600, 2048, 2560, 4096, 5120, 8192)
+LENGTHS = tuple(2**k for k in range(6, 16))
+BATCHES = tuple(2**k for k in range(9))
+HEAD_WIDTHS = (32, 64)
+VOCABULARIES = (100, 10_000, 32_000, 50_257, 128_000)
+_ALT = (
+    "Controls for a GPT, its training and a card; a bar for each part of its memory. GPT-2 with "
+    "eight texts of 1,024 tokens takes 11 gigabytes in float32 with Adam, and fits on a card of "
+    "16; with sixteen texts it needs 20.2, and does not."
+)
+_CAPTION = (
+    "Will it run on my card? The bars are parts of one training step, the line is the card. Choose "
+    "16 texts, and find four single changes after which it fits again."
+)
+
+
+class CardCalculator(Interactive):
+    """Bars for weights, gradients, optimiser, activations and scores, beside the size of a card.
+
+    Args:
+        model: A name of ``MODELS``, chosen at first.
+        batch_size: How many texts a step reads at first: a power of two from 1 to 256.
+        card: Gigabytes of the card at first: one of ``CARDS``.
+        name: The figure's name in links.
+        alt: What the figure shows, for who cannot see it.
+        caption: What stands below it.
+
+    Raises:
+        ValueError: A choice is not among the figure's, or as ``Interactive``.
+
+    Source: Korthikanti et al. 2022, section 4. Chapter: my_numbers_differ#out-of-memory.
+
+    Example:
+        >>> CardCalculator(batch_size=16).name
+        'fig-differ-card'
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str = "GPT-2",
+        batch_size: int = 8,
+        card: int = 16,
+        name: str = "fig-differ-card",
+        alt: str = _ALT,
+        caption: str = _CAPTION,
+    ) -> None:
+        require(model in MODELS, f"model must be one of {tuple(MODELS)}", model=model)
+        require(
+            batch_size in BATCHES, f"batch_size must be one of {BATCHES}", batch_size=batch_size
+        )
+        require(card in CARDS, f"card must be one of {CARDS}", card=card)
+        data = {
+            "models": [{"name": key, "d": d, "layers": n} for key, (d, n) in MODELS.items()],
+            "model": model,
+            "batch": batch_size,
+            "card": card,
+            "cards": CARDS,
+            "spare": SPARE,
+            "widths": WIDTHS,
+            "lengths": LENGTHS,
+            "batches": BATCHES,
+            "headWidths": HEAD_WIDTHS,
+            "vocabularies": VOCABULARIES,
+            "precisions": {key: size._asdict() for key, size in PRECISIONS.items()},
+            "remembered": OPTIMIZER_NUMBERS,
+        }
+        super().__init__(name=name, data=data, alt=alt, caption=caption)
+
+
+def config_of(d_model: int, n_layers: int, n: int, vocab_size: int, head: int) -> GPTConfig:
+    """The library's configuration for the figure's choices: the block of GPT-2.
+
+    Args:
+        d_model: The width.
+        n_layers: How many blocks.
+        n: How many tokens a text has.
+        vocab_size: How many tokens there are.
+        head: How many columns a head has.
+
+    Returns:
+        The configuration.
+
+    Example:
+        >>> config_of(768, 12, 1024, 50_257, 64) == GPTConfig.gpt2()
+        True
+    """
+    return GPTConfig(vocab_size, n, d_model, d_model // head, n_layers)
