@@ -6,13 +6,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import safetensors
 import torch
 from safetensors.torch import save
 from torch import Tensor
 
 from softlookup.checks import checked, require, require_distinct
-from softlookup.files import replace_file
+from softlookup.files import replace_file, tensors_and_texts
 from softlookup.models.gpt.configuration import GPTConfig
 from softlookup.models.gpt.model import GPT
 from softlookup.tokenization import BytePairTokenizer
@@ -46,8 +45,8 @@ def save_gpt(
         >>> model = GPT(GPTConfig(vocab_size=2, context=8, d_model=6, n_heads=3, n_layers=1))
         >>> path = Path(mkdtemp()) / "small.safetensors"
         >>> save_gpt(path, model, ["a", "b"])
-        >>> load_gpt(path)[1]
-        ['a', 'b']
+        >>> tensors_and_texts(path, "a GPT")[1]["letters"]
+        '["a", "b"]'
     """
     path = Path(path)
     require(path.parent.is_dir(), "the folder of the file must exist", folder=str(path.parent))
@@ -91,7 +90,7 @@ def load_gpt(path: str | os.PathLike) -> tuple[GPT, list[str] | BytePairTokenize
         Traceback (most recent call last):
         ValueError: there must be a file of a GPT; got path='nowhere.safetensors'
     """
-    tensors, texts = _read(Path(path))
+    tensors, texts = _read(path)
     without = _json_in({"without": "[]", **texts}, "without", list)
     require(not without, "the library's GPT has all its parts", without=without)
     config = _config_in(texts)
@@ -108,15 +107,8 @@ def load_gpt(path: str | os.PathLike) -> tuple[GPT, list[str] | BytePairTokenize
     return model, tokens
 
 
-def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    require(path.is_file(), "there must be a file of a GPT", path=str(path))
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            texts = dict(file.metadata() or {})
-            names = file.keys()
-            tensors = {name: file.get_tensor(name) for name in names}
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"the file must be whole safetensors; got {error}") from error
+def _read(path: str | os.PathLike) -> tuple[dict[str, Tensor], dict[str, str]]:
+    tensors, texts = tensors_and_texts(path, "a GPT")
     kind = {name: texts.get(name) for name in KIND}
     require(kind == KIND, "the file must hold a GPT of softlookup", **kind)
     return tensors, texts
