@@ -171,7 +171,13 @@ WRONG_TEXTS = {
     "without a mask": (
         {"without": '["mask"]'}, "the library's GPT has all its parts; got without=['mask']"
     ),
-    "half a tokenizer": ({"tokenizer": "{}"}, "the file's tokenizer must be whole"),
+    "no tokenizer": (
+        {"tokenizer": "{}"}, "the file's tokenizer must be of the format 'softlookup byte-pair"
+    ),
+    "half a tokenizer": (
+        {"tokenizer": '{"format": "softlookup byte-pair tokenizer", "version": 1, "merges": []}'},
+        "the file's tokenizer must be complete; got missing=['pattern', 'special_tokens']",
+    ),
 }  # fmt: skip
 
 

@@ -15,7 +15,6 @@ from softlookup.files import replace_file, tensors_and_texts
 from softlookup.models.gpt.configuration import GPTConfig
 from softlookup.models.gpt.model import GPT
 from softlookup.tokenization import BytePairTokenizer
-from softlookup.tokenization.byte_pairs import FORMAT, VERSION
 
 KIND = {"softlookup": "gpt"}
 
@@ -55,7 +54,7 @@ def save_gpt(
     _require_finite(tensors)
     texts = {**KIND, "config": json.dumps(dataclasses.asdict(model.config))}
     if isinstance(tokens, BytePairTokenizer):
-        texts["tokenizer"] = json.dumps(_description(tokens))
+        texts["tokenizer"] = json.dumps(tokens.description())
     else:
         texts["letters"] = json.dumps(list(tokens), ensure_ascii=False)
     replace_file(path, save(tensors, texts))
@@ -131,12 +130,8 @@ def _tokens_in(texts: dict[str, str]) -> list[str] | BytePairTokenizer:
         strings = all(isinstance(letter, str) for letter in letters)
         require(strings, "the file's letters must be strings", letters=letters)
         return letters
-    found = _json_in(texts, "tokenizer", dict)
-    try:
-        special = found.get("special_tokens", [])
-        return BytePairTokenizer(found["merges"], pattern=found["pattern"], special_tokens=special)
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"the file's tokenizer must be whole; got {error!r}") from error
+    described = _json_in(texts, "tokenizer", dict)
+    return BytePairTokenizer.described(described, "the file's tokenizer")
 
 
 def _json_in(texts: dict[str, str], name: str, kind: type) -> dict | list:
@@ -147,13 +142,6 @@ def _json_in(texts: dict[str, str], name: str, kind: type) -> dict | list:
     rule = f"the file must say its {name} as JSON"
     require(isinstance(found, kind), rule, **{name: texts.get(name, "")[:80]})
     return found
-
-
-def _description(tokenizer: BytePairTokenizer) -> dict[str, object]:
-    """What ``tokenizer.save`` writes, as the browser reads it."""
-    head = {"format": FORMAT, "version": VERSION, "pattern": tokenizer.pattern}
-    special = list(tokenizer.special_tokens)
-    return {**head, "special_tokens": special, "merges": tokenizer.merges}
 
 
 def _require_one_each(tokens: Sequence[str] | BytePairTokenizer, config: GPTConfig) -> None:
