@@ -11,6 +11,7 @@ from site_checks import watched
 
 from softlookup import show
 from softlookup.show.bundle import bundled
+from softlookup.show.engine import engine_source
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(os.environ.get("SOFTLOOKUP_SITE", ROOT / "_build" / "html"))
@@ -80,6 +81,20 @@ def functions_of(browser: Browser) -> Iterator[Callable[[str], Callable]]:
     yield load
     for page in pages:
         page.close()
+
+
+@pytest.fixture(scope="module")
+def worker(functions_of: Callable) -> Callable:
+    """Runs JavaScript with a worker; at the end the worker is closed."""
+    call = functions_of("engine/worker.js")
+    head = "const engine = maths.startWorker(data.source); const {ask} = engine;"
+    body = "try {{ {} }} finally {{ engine.close(); }}"
+
+    def run(code: str, **data: object) -> object:
+        code = f"return (async () => {{ {head} {body.format(code)} }})();"
+        return call(code, {**data, "source": engine_source()})
+
+    return run
 
 
 FIGURE_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Figure</title>

@@ -709,20 +709,6 @@ def test_without_the_instructions_the_products_are_plain(engine):
 # The worker
 
 
-@pytest.fixture(scope="module")
-def worker(functions_of):
-    """Runs JavaScript with a worker; at the end the worker is closed."""
-    call = functions_of("engine/worker.js")
-    head = "const engine = maths.startWorker(data.source); const {ask} = engine;"
-    body = "try {{ {} }} finally {{ engine.close(); }}"
-
-    def run(code, **data):
-        code = f"return (async () => {{ {head} {body.format(code)} }})();"
-        return call(code, {**data, "source": engine_source()})
-
-    return run
-
-
 def test_a_worker_trains_and_writes(worker, engine):
     text = (torch.arange(400) % 11).tolist()
     found = worker(

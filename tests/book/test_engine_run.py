@@ -20,7 +20,6 @@ from test_engine import (
 )
 
 from softlookup.language_models import AddK, KneserNey, next_token_loss
-from softlookup.show.engine import engine_source
 from softlookup.training import Muon, recipe_optimizers
 from softlookup.training.groups import matrices_and_rest
 
@@ -200,20 +199,6 @@ def test_counting_is_the_librarys(engine, n):
 
 
 # What a worker serves
-
-
-@pytest.fixture(scope="module")
-def worker(functions_of):
-    """Runs JavaScript with a worker; at the end the worker is closed."""
-    call = functions_of("engine/worker.js")
-    head = "const engine = maths.startWorker(data.source); const {ask} = engine;"
-    body = "try {{ {} }} finally {{ engine.close(); }}"
-
-    def run(code, **data):
-        code = f"return (async () => {{ {head} {body.format(code)} }})();"
-        return call(code, {**data, "source": engine_source()})
-
-    return run
 
 
 WORK = """const ids = Array.from({length: 300}, (_, i) => i % 7);
