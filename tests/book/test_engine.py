@@ -28,6 +28,8 @@ from softlookup.training import Muon, clip_gradients, recipe_optimizers, recipe_
 from softlookup.training.groups import matrices_and_rest
 from softlookup.training.muon import orthogonalize
 
+BROWSERS = ("chromium", "firefox")
+
 SIZES = {"vocab_size": 13, "context": 12, "d_model": 8, "n_heads": 4, "n_layers": 2}
 WINDOW = {"window": 3, "n_sinks": 1}
 PLAIN = GPTConfig(**SIZES)
@@ -766,8 +768,8 @@ def test_a_worker_stops_and_goes_on(worker):
     assert 3 <= n_steps < 1000
     assert end == {"finished": False}
     assert [words.split(";")[0] for words in mistakes] == [
-        "ask must be one of load, train, write, scores, look, state, step, open, save, count, "
-        "race, story, changed, costs, inspect, oneBack, decided, patched",
+        "ask must be one of load, train, step, open, save, count, race, write, scores, look, "
+        "story, changed, costs, inspect, oneBack, decided, patched, state",
         "a prompt must have at least one token",
         "length must be from 2 to that of the text",
         "an id must be an integer from 0 to 12",

@@ -5,7 +5,10 @@
 // the others. Layers and heads count from 0. A height is a place in the stream: 0 before the first
 // block, k behind block k.
 
+import { ranked, softmax } from "../kit/maths.js";
+import { lengthOf } from "./arrays.js";
 import { greedy, sampler } from "./decoding.js";
+import { PARTS } from "./gpt.js";
 import { linear } from "./linear.js";
 import { crossEntropy } from "./objectives.js";
 import { require } from "./require.js";
@@ -80,9 +83,6 @@ function hooksOf(model, changes) {
   }
   return hooks;
 }
-
-/** What a model can do without, as `model.without` names it. */
-const PARTS = ["mask", "positions"];
 
 /** Run the model with some changes; `see` is called with what each probe of `names` saw. */
 function changed(model, ids, changes, see = new Map()) {
@@ -178,33 +178,20 @@ export function inspect(model, { ids, at, changes = [], most = 3 }) {
 function told(model, stream, most) {
   const normed = model.norm === null ? stream : model.norm.forward(stream)[0];
   const [scores] = linear(normed, model.unembedding ?? model.embedding, null);
-  const weights = softmaxOf(scores);
-  return best(weights, most).map((id) => [id, weights[id]]);
+  const weights = softmax(Array.from(scores));
+  return ranked(weights).slice(0, most).map((id) => [id, weights[id]]);
 }
 
 /** The rows of a table whose cosine with a vector is largest: [id, cosine], best first. */
 function neighbours({ data, shape: [n, d] }, vector, most) {
+  const length = lengthOf(vector);
   const cosines = Array.from({ length: n }, (_, id) => {
     const other = data.subarray(id * d, (id + 1) * d);
     let dot = 0;
     for (let c = 0; c < d; c += 1) dot += vector[c] * other[c];
-    return dot / (norm(vector) * norm(other) || 1);
+    return dot / (length * lengthOf(other) || 1);
   });
-  return best(cosines, most).map((id) => [id, cosines[id]]);
-}
-
-const norm = (vector) => Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0));
-
-const best = (values, most) =>
-  Array.from(values, (_, id) => id)
-    .sort((a, b) => values[b] - values[a] || a - b)
-    .slice(0, most);
-
-function softmaxOf(scores) {
-  const largest = scores.reduce((a, b) => Math.max(a, b), -Infinity);
-  const exps = Array.from(scores, (score) => Math.exp(score - largest));
-  const total = exps.reduce((a, b) => a + b, 0);
-  return exps.map((x) => x / total);
+  return ranked(cosines).slice(0, most).map((id) => [id, cosines[id]]);
 }
 
 /** For each layer and head, the mean weight that a token gives to the one before it. */
@@ -241,10 +228,10 @@ export function patched(model, ids, from) {
   const size = model.config.vocab_size;
   const after = (text, changes) => {
     const scores = changed(model, text, changes);
-    return softmaxOf(scores.subarray(scores.length - size));
+    return softmax(Array.from(scores.subarray(scores.length - size)));
   };
   const other = after(from, []);
-  const [token] = best(other, 1);
+  const [token] = ranked(other);
   const shares = Array.from({ length: model.config.n_layers + 1 }, (_, height) => {
     const patch = { kind: "patch", height, at: ids.length - 1, from };
     return after(ids, [patch])[token];

@@ -88,6 +88,7 @@ class Workshop(Interactive):
         rule = "passage must have at least two tokens, and fit the context"
         require(fits, rule, n_tokens=len(ids))
         require_int(0, seed=seed)
+        letters = as_text(path)
         inline = not os.environ.get("SOFTLOOKUP_STATIC") if inline is None else inline
         data = {
             "engine": engine_source(),
@@ -100,8 +101,8 @@ class Workshop(Interactive):
             "room": min(256, model.config.context),
             "file": Path(path).stem,
             "address": f"../_static/models/{Path(path).stem}.js",
-            "megabytes": round(len(as_text(path)) / 1e6, 1),
-            "weights": as_text(path) if inline else None,
+            "megabytes": round(len(letters) / 1e6, 1),
+            "weights": letters if inline else None,
         }
         super().__init__(name=name, data=data, alt=alt, caption=caption)
 

@@ -12,13 +12,13 @@ import {
 } from "../../kit/controls.js";
 import { sharePaint, shareBar, shareColour } from "../../kit/colours.js";
 import { el } from "../../kit/elements.js";
-import { softmax } from "../../kit/maths.js";
+import { ranked, softmax } from "../../kit/maths.js";
 import { counted, fixed } from "../../kit/numbers.js";
 import { row, scroller, table } from "../../kit/table.js";
 import { samplingWeights } from "../sampling_filters/maths.js";
 import { Changes } from "./changes.js";
 import { Experiments } from "./experiments.js";
-import { bits, ranked, seen, unknownLetters, written } from "./maths.js";
+import { bits, seen, unknownLetters, written } from "./maths.js";
 import { bytesOf, fetched, opened } from "./model.js";
 
 const SHOWN = 8; // bars
