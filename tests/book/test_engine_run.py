@@ -23,6 +23,8 @@ from softlookup.language_models import AddK, KneserNey, next_token_loss
 from softlookup.training import Muon, recipe_optimizers
 from softlookup.training.groups import matrices_and_rest
 
+BROWSERS = ("chromium", "firefox")
+
 
 @pytest.fixture(scope="module")
 def engine(functions_of):
