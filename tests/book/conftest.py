@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from firefox import Firefox
 from firefox import program as firefox_program
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from site_checks import watched
 
 from softlookup import show
@@ -103,7 +103,7 @@ def functions_of(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Cal
             page, place = request.getfixturevalue("browser").new_page(), "maths"
         pages.append(page)
         page.evaluate(f"() => {{ window.{place} = {maths}; }}")
-        head = "" if place == "maths" else f"const maths = window.{place};"
+        head = "" if place == "maths" else f"const maths = globalThis.{place};"
         return lambda code, data=None: page.evaluate(f"(data) => {{ {head} {code} }}", data)
 
     yield load

@@ -769,7 +769,7 @@ def test_a_worker_stops_and_goes_on(worker):
     assert end == {"finished": False}
     assert [words.split(";")[0] for words in mistakes] == [
         "ask must be one of load, train, step, open, save, count, race, write, scores, look, "
-        "story, changed, costs, inspect, oneBack, decided, patched, state",
+        "story, toil, changed, costs, inspect, oneBack, decided, patched, state",
         "a prompt must have at least one token",
         "length must be from 2 to that of the text",
         "an id must be an integer from 0 to 12",

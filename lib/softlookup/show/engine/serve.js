@@ -11,7 +11,7 @@ import { bestProducts } from "./simd_products.js";
 import { countedLines, race } from "./race.js";
 import { reported, TrainingRun } from "./run.js";
 import { openedModel, savedModel } from "./saved.js";
-import { changedScores, costs, decided, inspect, oneBack, patched, story } from "./workshop.js";
+import { changedScores, costs, decided, inspect, oneBack, patched, story, toil } from "./workshop.js";
 
 /** What a page may ask for; each task is a generator of parts, and returns the result. */
 class Tasks {
@@ -99,6 +99,14 @@ class Tasks {
 
   *story(asked) {
     for (const part of story(this.#loaded(), asked)) {
+      if (this.stopped) break;
+      yield part;
+    }
+    return { finished: !this.stopped };
+  }
+
+  *toil(asked) {
+    for (const part of toil(this.#loaded(), asked)) {
       if (this.stopped) break;
       yield part;
     }

@@ -7,6 +7,7 @@
 
 import { ranked, softmax } from "../kit/maths.js";
 import { lengthOf } from "./arrays.js";
+import { readable } from "./attention.js";
 import { greedy, sampler } from "./decoding.js";
 import { PARTS } from "./gpt.js";
 import { linear } from "./linear.js";
@@ -128,6 +129,59 @@ export function* story(model, { prompt, nTokens, sampling = null, changes = [] }
   }
 }
 
+/** A text that goes on with the most probable tokens, and what each of them took: how many numbers
+ *  the blocks multiplied, weights and attention together, and how many the cache holds after it.
+ *  Not `cached`, everything is read anew; `window` takes the place of the model's own. */
+export function* toil(model, { prompt, nTokens, cached, window }) {
+  require(prompt.length > 0, "a prompt must have at least one token", {});
+  const { config } = model;
+  const { vocab_size: size, d_model: dModel, n_layers: nLayers } = config;
+  const width = (2 * nLayers * dModel * config.n_kv_heads) / config.n_heads;
+  const ids = [...prompt];
+  const pairs = (queries, keys) =>
+    readable(queries, keys, { ...config, window }).reduce((n, slots) => n + slots.length, 0);
+  model.config = { ...config, window };
+  try {
+    let cache = cached ? model.start([ids.slice(0, -1)]) : null;
+    for (let k = 0; k < nTokens && ids.length < config.context; k += 1) {
+      const places = ids.map((_, i) => i);
+      const now = cache === null ? places : [ids.length - 1];
+      const keys = cache === null ? places : [...cache.positions, ...now];
+      const read = () => {
+        if (cache === null) return model.forward([ids])[0];
+        const [scores, next] = model.step([ids.at(-1)], cache);
+        cache = next;
+        return scores;
+      };
+      const [scores, inMatrices] = countProducts(model, read);
+      // a score and a share of the value for each pair, in all heads of all layers
+      const products = inMatrices + 2 * nLayers * dModel * pairs(now, keys);
+      const token = greedy()(scores.slice(scores.length - size));
+      ids.push(token);
+      yield { token, products, kept: cache === null ? 0 : width * cache.positions.length };
+    }
+  } finally {
+    model.config = config;
+  }
+}
+
+/** What a function of the model returns, and how many numbers the matrices of the blocks multiply
+ *  meanwhile; the table that scores the tokens is left out. */
+function countProducts({ products, unembedding, embedding }, run) {
+  const own = products.timesTransposed;
+  const table = (unembedding ?? embedding).data;
+  let total = 0;
+  products.timesTransposed = (a, b, n, k, m) => {
+    if (b !== table) total += n * k * m;
+    return own.call(products, a, b, n, k, m);
+  };
+  try {
+    return [run(), total];
+  } finally {
+    products.timesTransposed = own;
+  }
+}
+
 /** What each token of a text costs in bits, told from those before it. */
 export function costs(model, ids, changes = []) {
   const scores = changed(model, ids, changes);
@@ -156,8 +210,8 @@ export function inspect(model, { ids, at, changes = [], most = 3 }) {
       const stream = row(numbers);
       const says = told(model, stream, most);
       const like = neighbours(model.embedding, stream, most);
-      const written = norm(write ?? stream);
-      stages.push({ name, write: written, stream: norm(stream), says, like });
+      const written = lengthOf(write ?? stream);
+      stages.push({ name, write: written, stream: lengthOf(stream), says, like });
     };
     return [onWrite, onStream];
   };
