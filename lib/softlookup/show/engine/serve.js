@@ -78,11 +78,8 @@ class Tasks {
   /** A text that goes on from a prompt; a part is a token. `sampling` null: the most probable. */
   *write({ prompt, nTokens, sampling = null, eos = null }) {
     const pick = sampling === null ? undefined : sampler(sampling);
-    for (const token of generate(this.#loaded(), prompt, nTokens, { pick, eos })) {
-      if (this.stopped) break;
-      yield { token };
-    }
-    return { finished: !this.stopped };
+    const tokens = generate(this.#loaded(), prompt, nTokens, { pick, eos });
+    return yield* this.#each(tokens, (token) => ({ token }));
   }
 
   /** The scores of the next token after each token. */
@@ -98,19 +95,11 @@ class Tasks {
   // what workshop.js has, each under its own name
 
   *story(asked) {
-    for (const part of story(this.#loaded(), asked)) {
-      if (this.stopped) break;
-      yield part;
-    }
-    return { finished: !this.stopped };
+    return yield* this.#each(story(this.#loaded(), asked));
   }
 
   *toil(asked) {
-    for (const part of toil(this.#loaded(), asked)) {
-      if (this.stopped) break;
-      yield part;
-    }
-    return { finished: !this.stopped };
+    return yield* this.#each(toil(this.#loaded(), asked));
   }
 
   *changed({ ids, changes = [] }) {
@@ -140,6 +129,14 @@ class Tasks {
   /** All weights. */
   *state() {
     return this.#loaded().state();
+  }
+
+  *#each(parts, written = (part) => part) {
+    for (const part of parts) {
+      if (this.stopped) break;
+      yield written(part);
+    }
+    return { finished: !this.stopped };
   }
 
   #begun() {

@@ -5,7 +5,7 @@
 // the others. Layers and heads count from 0. A height is a place in the stream: 0 before the first
 // block, k behind block k.
 
-import { ranked, softmax } from "../kit/maths.js";
+import { ranked, softmax, sum } from "../kit/maths.js";
 import { lengthOf } from "./arrays.js";
 import { readable } from "./attention.js";
 import { greedy, sampler } from "./decoding.js";
@@ -135,30 +135,25 @@ export function* story(model, { prompt, nTokens, sampling = null, changes = [] }
 export function* toil(model, { prompt, nTokens, cached, window }) {
   require(prompt.length > 0, "a prompt must have at least one token", {});
   const { config } = model;
-  const { vocab_size: size, d_model: dModel, n_layers: nLayers } = config;
-  const width = (2 * nLayers * dModel * config.n_kv_heads) / config.n_heads;
+  const { vocab_size: size, d_model: d, n_layers: nLayers } = config;
+  const width = (2 * nLayers * d * config.n_kv_heads) / config.n_heads;
   const ids = [...prompt];
-  const pairs = (queries, keys) =>
-    readable(queries, keys, { ...config, window }).reduce((n, slots) => n + slots.length, 0);
   model.config = { ...config, window };
   try {
-    let cache = cached ? model.start([ids.slice(0, -1)]) : null;
+    let cache = cached && model.start([ids.slice(0, -1)]);
     for (let k = 0; k < nTokens && ids.length < config.context; k += 1) {
-      const places = ids.map((_, i) => i);
-      const now = cache === null ? places : [ids.length - 1];
-      const keys = cache === null ? places : [...cache.positions, ...now];
-      const read = () => {
-        if (cache === null) return model.forward([ids])[0];
-        const [scores, next] = model.step([ids.at(-1)], cache);
-        cache = next;
-        return scores;
-      };
-      const [scores, inMatrices] = countProducts(model, read);
+      const places = [...ids.keys()];
+      const now = cached ? places.slice(-1) : places;
+      const keys = cached ? [...cache.positions, ...now] : places;
+      const read = () => (cached ? model.step(ids.slice(-1), cache) : model.forward([ids]));
+      const [[scores, next], inMatrices] = countProducts(model, read);
+      if (cached) cache = next;
       // a score and a share of the value for each pair, in all heads of all layers
-      const products = inMatrices + 2 * nLayers * dModel * pairs(now, keys);
-      const token = greedy()(scores.slice(scores.length - size));
+      const pairs = sum(readable(now, keys, model.config).map((slots) => slots.length));
+      const token = greedy()(scores.slice(-size));
       ids.push(token);
-      yield { token, products, kept: cache === null ? 0 : width * cache.positions.length };
+      const products = inMatrices + 2 * nLayers * d * pairs;
+      yield { token, products, kept: cached ? width * cache.positions.length : 0 };
     }
   } finally {
     model.config = config;
