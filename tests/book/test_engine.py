@@ -1,4 +1,4 @@
-"""The engine in JavaScript, in Chromium: it computes what the library computes, forward and back.
+"""The engine in JavaScript, in Chromium and Firefox: it computes what the library computes.
 
 Each model of the library is written down as it is, its choices, weights, scores and gradients; the
 engine takes them up by their names. In float64 the two differ by rounding alone.
