@@ -82,6 +82,39 @@ def save_tensors(
     replace_file(path, save(plain, {"format": kind, "version": version, **texts}))
 
 
+def tensors_and_texts(
+    path: str | os.PathLike, what: str
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """All that a safetensors file holds, whoever wrote it; nothing is unpickled or executed.
+
+    Args:
+        path: The file.
+        what: Of what it must be, for the words of the error: "a GPT".
+
+    Returns:
+        The tensors and the texts, by name; a file without texts has none.
+
+    Raises:
+        ValueError: There is no such file, or it is cut short or damaged.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> path = Path(mkdtemp()) / "empty.safetensors"
+        >>> replace_file(path, save({}, {"by": "others"}))
+        >>> tensors_and_texts(path, "tensors")
+        ({}, {'by': 'others'})
+    """
+    path = Path(path)
+    require(path.is_file(), f"there must be a file of {what}", path=str(path))
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            texts = dict(file.metadata() or {})
+            names = file.keys()
+            return {name: file.get_tensor(name) for name in names}, texts
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"the file must be whole safetensors; got {error}") from error
+
+
 @checked
 def load_tensors(
     path: str | os.PathLike, *, kind: str, version: str
@@ -112,15 +145,7 @@ def load_tensors(
         Traceback (most recent call last):
         ValueError: the file must be toy, version 2; got format='toy', version='1'
     """
-    path = Path(path)
-    require(path.is_file(), f"there must be a file of kind {kind}", path=str(path))
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            texts = dict(file.metadata() or {})
-            names = file.keys()
-            tensors = {name: file.get_tensor(name) for name in names}
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"the file must be whole safetensors; got {error}") from error
+    tensors, texts = tensors_and_texts(path, f"kind {kind}")
     found = {name: texts.pop(name, None) for name in ("format", "version")}
     is_ours = found == {"format": kind, "version": version}
     require(is_ours, f"the file must be {kind}, version {version}", **found)

@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from firefox import Firefox
+from firefox import program as firefox_program
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from site_checks import watched
 
 from softlookup import show
 from softlookup.show.bundle import bundled
+from softlookup.show.engine import engine_source
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(os.environ.get("SOFTLOOKUP_SITE", ROOT / "_build" / "html"))
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -39,7 +42,14 @@ def site_pages() -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test that asks for `page_name` once for each page but the entrance, a mere redirect."""
+    """Run a test that asks for `page_name` once for each page but the entrance, a mere redirect,
+    and one that calls JavaScript once in each of the module's `BROWSERS`.
+    """
+    in_both = getattr(metafunc.module, "BROWSERS", None)
+    if in_both and "functions_of" in metafunc.fixturenames:
+        marks = {"firefox": pytest.mark.firefox}
+        kinds = [pytest.param(kind, marks=marks.get(kind, ())) for kind in in_both]
+        metafunc.parametrize("functions_of", kinds, indirect=True, scope="module")
     if "page_name" in metafunc.fixturenames:
         pages = [page for page in site_pages() if page != "index.html"]
         metafunc.parametrize("page_name", pages or ["(no page: the site is not built)"])
@@ -56,7 +66,7 @@ def site() -> Path:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One Chromium for all tests."""
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    program = next(filter(None, map(shutil.which, CHROMIUMS)), None)
     if program is None:
         absent("no Chromium; on Debian and Ubuntu: apt-get install chromium")
     with sync_playwright() as playwright:
@@ -65,21 +75,55 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def firefox() -> Iterator[Firefox]:
+    """One Firefox for all tests that also run there."""
+    program = firefox_program()
+    if program is None:
+        pytest.skip("no Firefox; on Debian: apt-get install firefox-esr")
+    found = Firefox(program)
+    yield found
+    found.close()
+
+
 @pytest.fixture(scope="module")
-def functions_of(browser: Browser) -> Iterator[Callable[[str], Callable]]:
-    """Calls what some files of `softlookup.show` export, in the browser, as `maths`."""
+def functions_of(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Callable]]:
+    """Calls what some files of `softlookup.show` export, in a browser, as `maths`.
+
+    Chromium is the browser, unless a test is marked to run in Firefox, too.
+    """
     pages = []
 
     def load(*scripts: str) -> Callable:
-        page = browser.new_page()
-        pages.append(page)
         codes = ", ".join(bundled(Path(show.__file__).parent / script) for script in scripts)
-        page.evaluate(f"() => {{ window.maths = Object.assign({{}}, {codes}); }}")
-        return lambda expression, data=None: page.evaluate(f"(data) => {{ {expression} }}", data)
+        maths = f"Object.assign({{}}, {codes})"
+        if getattr(request, "param", "chromium") == "firefox":
+            page, place = request.getfixturevalue("firefox"), f"maths{len(pages)}"
+        else:
+            page, place = request.getfixturevalue("browser").new_page(), "maths"
+        pages.append(page)
+        page.evaluate(f"() => {{ window.{place} = {maths}; }}")
+        head = "" if place == "maths" else f"const maths = globalThis.{place};"
+        return lambda code, data=None: page.evaluate(f"(data) => {{ {head} {code} }}", data)
 
     yield load
     for page in pages:
-        page.close()
+        if not isinstance(page, Firefox):
+            page.close()
+
+
+@pytest.fixture(scope="module")
+def worker(functions_of: Callable) -> Callable:
+    """Runs JavaScript with a worker; at the end the worker is closed."""
+    call = functions_of("engine/worker.js")
+    head = "const engine = maths.startWorker(data.source); const {ask} = engine;"
+    body = "try {{ {} }} finally {{ engine.close(); }}"
+
+    def run(code: str, **data: object) -> object:
+        code = f"return (async () => {{ {head} {body.format(code)} }})();"
+        return call(code, {**data, "source": engine_source()})
+
+    return run
 
 
 FIGURE_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Figure</title>

@@ -1,4 +1,4 @@
-"""The engine in JavaScript, in Chromium: it computes what the library computes, forward and back.
+"""The engine in JavaScript, in Chromium and Firefox: it computes what the library computes.
 
 Each model of the library is written down as it is, its choices, weights, scores and gradients; the
 engine takes them up by their names. In float64 the two differ by rounding alone.
@@ -27,6 +27,8 @@ from softlookup.tokenization.splitting import GPT2_PATTERN, GPT4_PATTERN, split_
 from softlookup.training import Muon, clip_gradients, recipe_optimizers, recipe_rate
 from softlookup.training.groups import matrices_and_rest
 from softlookup.training.muon import orthogonalize
+
+BROWSERS = ("chromium", "firefox")
 
 SIZES = {"vocab_size": 13, "context": 12, "d_model": 8, "n_heads": 4, "n_layers": 2}
 WINDOW = {"window": 3, "n_sinks": 1}
@@ -709,20 +711,6 @@ def test_without_the_instructions_the_products_are_plain(engine):
 # The worker
 
 
-@pytest.fixture(scope="module")
-def worker(functions_of):
-    """Runs JavaScript with a worker; at the end the worker is closed."""
-    call = functions_of("engine/worker.js")
-    head = "const engine = maths.startWorker(data.source); const {ask} = engine;"
-    body = "try {{ {} }} finally {{ engine.close(); }}"
-
-    def run(code, **data):
-        code = f"return (async () => {{ {head} {body.format(code)} }})();"
-        return call(code, {**data, "source": engine_source()})
-
-    return run
-
-
 def test_a_worker_trains_and_writes(worker, engine):
     text = (torch.arange(400) % 11).tolist()
     found = worker(
@@ -780,8 +768,8 @@ def test_a_worker_stops_and_goes_on(worker):
     assert 3 <= n_steps < 1000
     assert end == {"finished": False}
     assert [words.split(";")[0] for words in mistakes] == [
-        "ask must be one of load, train, write, scores, look, state, step, open, save, count, "
-        "race, story, changed, costs, inspect, oneBack, decided, patched",
+        "ask must be one of load, train, step, open, save, count, race, write, scores, look, "
+        "story, toil, changed, costs, inspect, oneBack, decided, patched, state",
         "a prompt must have at least one token",
         "length must be from 2 to that of the text",
         "an id must be an integer from 0 to 12",

@@ -10,6 +10,8 @@ from safetensors.torch import load, save
 
 from softlookup.models import GPT, GPTConfig, load_gpt, save_gpt
 
+BROWSERS = ("chromium", "firefox")
+
 CONFIG = GPTConfig.quick(5, 12, 8, 4, 2)
 LETTERS = ["a", "\n", '"', "γ", "\U0001f600"]
 READ = "engine.readSafetensors(Uint8Array.from(data))"

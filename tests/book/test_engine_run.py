@@ -20,9 +20,10 @@ from test_engine import (
 )
 
 from softlookup.language_models import AddK, KneserNey, next_token_loss
-from softlookup.show.engine import engine_source
 from softlookup.training import Muon, recipe_optimizers
 from softlookup.training.groups import matrices_and_rest
+
+BROWSERS = ("chromium", "firefox")
 
 
 @pytest.fixture(scope="module")
@@ -199,21 +200,52 @@ def test_counting_is_the_librarys(engine, n):
     assert found == pytest.approx([surprise(model, HELD) for model in ours], abs=1e-12)
 
 
+# What a token takes
+
+
+@pytest.mark.parametrize("window", [None, 3])
+@pytest.mark.parametrize("cached", [True, False])
+@pytest.mark.parametrize("name", ["plain", "modern", "shared keys"])
+def test_multiplications_are_those_of_the_librarys_layers(engine, name, cached, window):
+    config, prompt = dataclasses.replace(CONFIGS[name], window=window), [3, 1, 4]
+    model, ids = model_of(config), list(prompt)
+    multiplied = []
+    for layer in model.blocks.modules():
+        if isinstance(layer, torch.nn.Linear):
+            layer.register_forward_hook(
+                lambda one, given, out: multiplied.append(out.numel() * one.in_features)
+            )
+    cache, ours = model.start(torch.tensor([prompt[:-1]])), []
+    for _ in range(8):
+        multiplied.clear()
+        if cached:
+            scores, cache = model.step(torch.tensor(ids[-1:]), cache)
+        else:
+            scores = model(torch.tensor([ids]))[:, -1]
+        n = len(ids)
+        pairs = sum(min(i + 1, window or n) for i in range(n - 1 if cached else 0, n))
+        in_attention = 2 * config.n_layers * config.d_model * pairs
+        row = 2 * config.n_layers * (config.n_kv_heads or 4) * config.d_model // 4
+        ids.append(scores.argmax().item())
+        kept = row * cache.n_slots if cached else 0
+        ours.append([ids[-1], sum(multiplied) + in_attention, kept])
+    found, after = engine(
+        """const twin = model(data.model);
+        const {window} = twin.config;
+        const own = twin.products.timesTransposed;
+        const parts = [...engine.toil(twin, data.asked)];
+        const same = twin.config.window === window && twin.products.timesTransposed === own;
+        return [parts.map(({token, products, kept}) => [token, products, kept]), same];""",
+        {
+            "model": written(model_of(CONFIGS[name])),
+            "asked": {"prompt": prompt, "nTokens": 8, "cached": cached, "window": window},
+        },
+    )
+    assert found == ours
+    assert after
+
+
 # What a worker serves
-
-
-@pytest.fixture(scope="module")
-def worker(functions_of):
-    """Runs JavaScript with a worker; at the end the worker is closed."""
-    call = functions_of("engine/worker.js")
-    head = "const engine = maths.startWorker(data.source); const {ask} = engine;"
-    body = "try {{ {} }} finally {{ engine.close(); }}"
-
-    def run(code, **data):
-        code = f"return (async () => {{ {head} {body.format(code)} }})();"
-        return call(code, {**data, "source": engine_source()})
-
-    return run
 
 
 WORK = """const ids = Array.from({length: 300}, (_, i) => i % 7);

@@ -20,6 +20,8 @@ from test_engine import (
 from softlookup.language_models import next_token_loss
 from softlookup.models import GPT
 
+BROWSERS = ("chromium", "firefox")
+
 PARTS = ("mask", "residual", "positions")
 SETS = [some for n in (1, 2, 3) for some in combinations(PARTS, n)]
 CONFIGS = {

@@ -416,3 +416,42 @@ def test_a_race_is_run_and_the_best_is_kept_until_it_is_forgotten(ground):
     page.wait_for_selector(".tg-form")
     assert page.inner_text(".tg-best").startswith("Your best is kept in this browser")
     page.evaluate("localStorage.clear()")
+
+
+SMALL = {"choices": ["rate", "nSteps"], "usual": {"optimizer": "adamw", "rate": "0.003"}}
+
+
+def test_a_small_ground_offers_what_it_is_told(open_figures):
+    texts = {"prose": book_prose()[:6000]}
+    figure = TrainingGround(texts, presets=["usual", "rate"], **SMALL)
+    page = open_figures(figure, ready=".tg-form")
+    page.set_default_timeout(SLOW)
+    names = page.evaluate(
+        "() => [...document.querySelectorAll('.tg-form select')].map(s => s.name)"
+    )
+    assert names == ["rate", "nSteps"]
+    buttons = page.locator(".tg-form button").all_text_contents()
+    assert buttons == ["As usual", "Too high a rate", "Train", "One step", "New start"]
+    assert page.input_value("select[name=rate]") == "0.003"
+    assert "AdamW at 0.003" in page.text_content(STATUS)
+    press(page, "Too high a rate")
+    assert page.input_value("select[name=rate]") == "300"
+    press(page, "As usual")
+    page.select_option("select[name=nSteps]", "50")
+    press(page, "Train")
+    wait_for(page, "Step 50 of 50")
+    assert numbers_in(page)[2:] == pytest.approx(lines_of(texts["prose"], 32), abs=6e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"presets": []}, "there must be a way to train"),
+        ({"presets": ["fast"]}, "preset must be one of 'usual', 'mask'"),
+        ({"choices": ["speed"]}, "setting must be one of 'd_model'"),
+        ({"usual": {"speed": "1"}}, "setting must be one of 'd_model'"),
+    ],
+)
+def test_what_a_ground_does_not_know_is_refused(options, rule):
+    with pytest.raises(ValueError, match=rule):
+        TrainingGround({"letters": "abc" * 500}, **options)

@@ -544,3 +544,44 @@ def test_reset_begins_again_and_a_link_does_it_all_again(workshop):
     page.get_by_role("button", name="Reset").click()
     assert page.is_visible(".wk-fetch")
     assert page.locator(".wk-token").count() == 0
+
+
+def test_a_small_workshop_has_the_panels_it_is_told(open_figures):
+    figure = Workshop(
+        small()[0], panels=["count"], prompts=PROMPTS, passage=TEXT, inline=True, name="fig-small"
+    )
+    page = open_figures(figure, ready=".wk-fetch")
+    page.set_default_timeout(60_000)
+    page.click(".wk-fetch")
+    page.wait_for_selector(".wk-token")
+    settled(page)
+    assert not page.is_visible("[name=bench]")
+    assert not page.is_visible("[name=token]")
+    begun = ids_on(page)
+    rows = "document.querySelectorAll('.wk-counting tbody tr').length"
+    for k, way in enumerate(["cache", "anew"], start=1):
+        page.check(f"[name=cached][value={way}]", force=True)
+        page.get_by_role("button", name="Write 100 tokens").click()
+        page.wait_for_function(f"{rows} === {k}")
+    text = small()[2].decode(greedy(begun, 100))
+    assert text_of(page) == text
+    said = page.text_content(".wk-counting .wk-words")
+    n = len(begun)
+    many = sum(range(n, n + 100)) / 100  # as many rows, if attention were free
+    assert "The text is the same." in said
+    times = float(re.search(r"That is ([\d.]+) times as many", said)[1])
+    assert times == pytest.approx(many, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("panels", "rule"),
+    [
+        ([], "there must be a panel"),
+        (["sing"], "panel must be one of 'write', 'look', 'change', 'count', 'try'"),
+        (["look", "look"], "panels must be distinct"),
+        (["try", "look"], "the panel try needs look and change"),
+    ],
+)
+def test_panels_that_cannot_be_are_refused(panels, rule):
+    with pytest.raises(ValueError, match=rule):
+        Workshop(small()[0], panels=panels, passage=TEXT)

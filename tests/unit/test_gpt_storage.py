@@ -126,6 +126,32 @@ def test_a_file_cut_short_anywhere_is_refused(path, model):
             load_gpt(path)
 
 
+def test_half_precision_and_other_texts_are_written(path, model):
+    save_gpt(path, model, LETTERS, dtype=torch.float16, texts={"seed": "7"})
+    tensors = load_file(path)
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(tensors[name], tensor.half()), name
+        assert torch.equal(load_gpt(path)[0].state_dict()[name], tensor.half().float()), name
+    with safe_open(path, framework="pt") as file:
+        assert sorted(file.metadata()) == ["config", "letters", "seed", "softlookup"]
+
+
+@pytest.mark.parametrize("name", ["softlookup", "config", "letters", "tokenizer", "without"])
+def test_a_text_may_not_take_the_name_of_another(name, path, model):
+    with pytest.raises(ValueError, match=f"texts must have names of their own; got taken=.'{name}"):
+        save_gpt(path, model, LETTERS, texts={name: "[]"})
+    assert not path.exists()
+
+
+def test_what_is_too_large_for_half_precision_is_told(path, model):
+    with torch.no_grad():
+        model.norm.weight[0] = 1e5
+    with pytest.raises(ValueError, match=r"all weights must be finite; got wrong=\['norm.weight"):
+        save_gpt(path, model, LETTERS, dtype=torch.float16)
+    with pytest.raises(ValueError, match="dtype must be one of"):
+        save_gpt(path, model, LETTERS, dtype=torch.float64)
+
+
 def test_what_cannot_be_saved_is_told(path, model):
     with pytest.raises(ValueError, match="the folder of the file must exist; got folder="):
         save_gpt(path.parent / "below" / "it", model, LETTERS)
@@ -171,7 +197,13 @@ WRONG_TEXTS = {
     "without a mask": (
         {"without": '["mask"]'}, "the library's GPT has all its parts; got without=['mask']"
     ),
-    "half a tokenizer": ({"tokenizer": "{}"}, "the file's tokenizer must be whole"),
+    "no tokenizer": (
+        {"tokenizer": "{}"}, "the file's tokenizer must be of the format 'softlookup byte-pair"
+    ),
+    "half a tokenizer": (
+        {"tokenizer": '{"format": "softlookup byte-pair tokenizer", "version": 1, "merges": []}'},
+        "the file's tokenizer must be complete; got missing=['pattern', 'special_tokens']",
+    ),
 }  # fmt: skip
 
 

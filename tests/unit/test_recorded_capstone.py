@@ -8,7 +8,7 @@ import torch
 from safetensors import safe_open
 
 from softlookup.language_models import known_words
-from softlookup.models import GPT
+from softlookup.models import GPT, load_gpt
 from softlookup.models.gpt import parameter_count
 from softlookup.recorded import capstone, capstone_model, recorded
 from softlookup.recorded.record import checksums
@@ -74,6 +74,6 @@ def test_rounding_to_half_precision_is_what_is_kept(tmp_path):
     tokens = BytePairTokenizer([])
     model = capstone.new_model(tokens, window=8, d_model=8, n_heads=2, n_layers=1)
     capstone.keep(tmp_path / "m.safetensors", model, tokens, 3)
-    kept, _ = capstone.storage.load_gpt(tmp_path / "m.safetensors")
+    kept, _ = load_gpt(tmp_path / "m.safetensors")
     for part, whole in zip(kept.parameters(), model.parameters(), strict=True):
         assert torch.equal(part, whole.half().float())

@@ -192,10 +192,9 @@ class BytePairTokenizer:
             ...     BytePairTokenizer.load(f"{folder}/bpe.json").merges
             [(104, 105)]
         """
-        head = {"format": FORMAT, "version": VERSION, "pattern": self.pattern}
-        head["special_tokens"] = list(self.special_tokens)
+        head = self.description()
+        merges = ",\n".join(f"  [{left}, {right}]" for left, right in head.pop("merges"))
         lines = [f" {json.dumps(key)}: {json.dumps(value)},\n" for key, value in head.items()]
-        merges = ",\n".join(f"  [{left}, {right}]" for left, right in self.merges)
         text = "{\n" + "".join(lines) + ' "merges": [\n' + merges + "\n ]\n}\n"
         replace_file(path, text.encode())
 
@@ -218,6 +217,40 @@ class BytePairTokenizer:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
         except ValueError as error:  # no JSON, or no UTF-8
             raise ValueError(f"{name} must be a whole JSON file: {error}") from None
+        return cls.described(data, name)
+
+    def description(self) -> dict[str, object]:
+        """All that the tokenizer is, as plain lists and strings for a file.
+
+        Returns:
+            The format and its version, the pattern, the special tokens, and the merges.
+
+        Example:
+            >>> BytePairTokenizer([(104, 105)], pattern="a|b").description()["merges"]
+            [(104, 105)]
+        """
+        head = {"format": FORMAT, "version": VERSION, "pattern": self.pattern}
+        return {**head, "special_tokens": list(self.special_tokens), "merges": self.merges}
+
+    @classmethod
+    def described(cls, data: object, name: str) -> "BytePairTokenizer":
+        """The tokenizer of a ``description``, which may have been through JSON.
+
+        Args:
+            data: The description, or whatever stood in its place.
+            name: Where it comes from, for the words of an error.
+
+        Returns:
+            A tokenizer that gives every text the same ids.
+
+        Raises:
+            ValueError: The description is none, of another format or version, or does not fit
+                together.
+
+        Example:
+            >>> BytePairTokenizer.described(BytePairTokenizer([]).description(), "ours").merges
+            []
+        """
         kind = data.get("format") if isinstance(data, dict) else None
         require(kind == FORMAT, f"{name} must be of the format {FORMAT!r}", format=kind)
         rule = f"{name} must be of version {VERSION}"

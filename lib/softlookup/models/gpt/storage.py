@@ -6,17 +6,15 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import safetensors
 import torch
 from safetensors.torch import save
 from torch import Tensor
 
 from softlookup.checks import checked, require, require_distinct
-from softlookup.files import replace_file
+from softlookup.files import replace_file, tensors_and_texts
 from softlookup.models.gpt.configuration import GPTConfig
 from softlookup.models.gpt.model import GPT
 from softlookup.tokenization import BytePairTokenizer
-from softlookup.tokenization.byte_pairs import FORMAT, VERSION
 
 KIND = {"softlookup": "gpt"}
 
@@ -46,8 +44,8 @@ def save_gpt(
         >>> model = GPT(GPTConfig(vocab_size=2, context=8, d_model=6, n_heads=3, n_layers=1))
         >>> path = Path(mkdtemp()) / "small.safetensors"
         >>> save_gpt(path, model, ["a", "b"])
-        >>> load_gpt(path)[1]
-        ['a', 'b']
+        >>> tensors_and_texts(path, "a GPT")[1]["letters"]
+        '["a", "b"]'
     """
     path = Path(path)
     require(path.parent.is_dir(), "the folder of the file must exist", folder=str(path.parent))
@@ -56,7 +54,7 @@ def save_gpt(
     _require_finite(tensors)
     texts = {**KIND, "config": json.dumps(dataclasses.asdict(model.config))}
     if isinstance(tokens, BytePairTokenizer):
-        texts["tokenizer"] = json.dumps(_description(tokens))
+        texts["tokenizer"] = json.dumps(tokens.description())
     else:
         texts["letters"] = json.dumps(list(tokens), ensure_ascii=False)
     replace_file(path, save(tensors, texts))
@@ -91,7 +89,7 @@ def load_gpt(path: str | os.PathLike) -> tuple[GPT, list[str] | BytePairTokenize
         Traceback (most recent call last):
         ValueError: there must be a file of a GPT; got path='nowhere.safetensors'
     """
-    tensors, texts = _read(Path(path))
+    tensors, texts = _read(path)
     without = _json_in({"without": "[]", **texts}, "without", list)
     require(not without, "the library's GPT has all its parts", without=without)
     config = _config_in(texts)
@@ -108,15 +106,8 @@ def load_gpt(path: str | os.PathLike) -> tuple[GPT, list[str] | BytePairTokenize
     return model, tokens
 
 
-def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    require(path.is_file(), "there must be a file of a GPT", path=str(path))
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            texts = dict(file.metadata() or {})
-            names = file.keys()
-            tensors = {name: file.get_tensor(name) for name in names}
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"the file must be whole safetensors; got {error}") from error
+def _read(path: str | os.PathLike) -> tuple[dict[str, Tensor], dict[str, str]]:
+    tensors, texts = tensors_and_texts(path, "a GPT")
     kind = {name: texts.get(name) for name in KIND}
     require(kind == KIND, "the file must hold a GPT of softlookup", **kind)
     return tensors, texts
@@ -139,12 +130,8 @@ def _tokens_in(texts: dict[str, str]) -> list[str] | BytePairTokenizer:
         strings = all(isinstance(letter, str) for letter in letters)
         require(strings, "the file's letters must be strings", letters=letters)
         return letters
-    found = _json_in(texts, "tokenizer", dict)
-    try:
-        special = found.get("special_tokens", [])
-        return BytePairTokenizer(found["merges"], pattern=found["pattern"], special_tokens=special)
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"the file's tokenizer must be whole; got {error!r}") from error
+    described = _json_in(texts, "tokenizer", dict)
+    return BytePairTokenizer.described(described, "the file's tokenizer")
 
 
 def _json_in(texts: dict[str, str], name: str, kind: type) -> dict | list:
@@ -155,13 +142,6 @@ def _json_in(texts: dict[str, str], name: str, kind: type) -> dict | list:
     rule = f"the file must say its {name} as JSON"
     require(isinstance(found, kind), rule, **{name: texts.get(name, "")[:80]})
     return found
-
-
-def _description(tokenizer: BytePairTokenizer) -> dict[str, object]:
-    """What ``tokenizer.save`` writes, as the browser reads it."""
-    head = {"format": FORMAT, "version": VERSION, "pattern": tokenizer.pattern}
-    special = list(tokenizer.special_tokens)
-    return {**head, "special_tokens": special, "merges": tokenizer.merges}
 
 
 def _require_one_each(tokens: Sequence[str] | BytePairTokenizer, config: GPTConfig) -> None:

@@ -14,6 +14,13 @@ export function sum(a, b) {
   return y;
 }
 
+/** The length of a vector, or of its difference from another one. */
+export function lengthOf(x, from = null) {
+  let square = 0;
+  for (let i = 0; i < x.length; i += 1) square += (x[i] - (from === null ? 0 : from[i])) ** 2;
+  return Math.sqrt(square);
+}
+
 /** a_i b_i for each entry: a gate. */
 export function times(a, b) {
   const y = new a.constructor(a.length);

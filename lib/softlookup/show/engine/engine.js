@@ -35,7 +35,16 @@ import {
   recipeRate,
   trainStep,
 } from "./training.js";
-import { changedScores, costs, decided, inspect, oneBack, patched, story } from "./workshop.js";
+import {
+  changedScores,
+  costs,
+  decided,
+  inspect,
+  oneBack,
+  patched,
+  story,
+  toil,
+} from "./workshop.js";
 
 /** All that the engine hands on. */
 export const engine = {
@@ -46,6 +55,6 @@ export const engine = {
   ...{ recipeOptimizers, recipeRate, trainStep },
   ...{ readSafetensors, writeSafetensors, AddK, KneserNey, meanSurprise },
   ...{ lossOnText, piecesIn, TrainingRun, openedModel, savedModel },
-  ...{ changedScores, costs, decided, inspect, oneBack, patched, story },
+  ...{ changedScores, costs, decided, inspect, oneBack, patched, story, toil },
   ...{ serve, bestProducts, simdProducts },
 };

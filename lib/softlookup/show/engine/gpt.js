@@ -16,7 +16,7 @@ import { angles } from "./rotary.js";
 import { normalNumbers } from "./chance.js";
 
 /** What a model can do without, badly. No mask: each token reads all there are, later ones too. */
-const PARTS = ["mask", "residual", "positions"];
+export const PARTS = ["mask", "residual", "positions"];
 
 export class GPT {
   /** A model of some options. Its weights are named as in the library's `state_dict`. */

@@ -1,6 +1,7 @@
 // A training run that can be watched: it takes one step at a time, and says what the step did.
 
 import { AdamW } from "./adamw.js";
+import { lengthOf } from "./arrays.js";
 import { randomPieces } from "./chance.js";
 import { generate, sampler } from "./decoding.js";
 import { Muon } from "./muon.js";
@@ -76,13 +77,6 @@ export class TrainingRun {
       return { name, shape, gradient: lengthOf(grad), weight: lengthOf(data) };
     });
   }
-}
-
-/** The length of a flat array, or of its difference from another one. */
-function lengthOf(x, from = null) {
-  let square = 0;
-  for (let i = 0; i < x.length; i += 1) square += (x[i] - (from === null ? 0 : from[i])) ** 2;
-  return Math.sqrt(square);
 }
 
 /** The mean loss over a text that is cut into pieces of `length` tokens, which share their ends:

@@ -11,7 +11,7 @@ import { bestProducts } from "./simd_products.js";
 import { countedLines, race } from "./race.js";
 import { reported, TrainingRun } from "./run.js";
 import { openedModel, savedModel } from "./saved.js";
-import { changedScores, costs, decided, inspect, oneBack, patched, story } from "./workshop.js";
+import { changedScores, costs, decided, inspect, oneBack, patched, story, toil } from "./workshop.js";
 
 /** What a page may ask for; each task is a generator of parts, and returns the result. */
 class Tasks {
@@ -33,8 +33,8 @@ class Tasks {
    *  work is that of a TrainingRun; without any the run before goes on where it stopped, by `more`
    *  steps after its end. */
   *train({ watch = null, more = 0, ...work }) {
-    if (work.ids !== undefined) this.run = new TrainingRun(this.loaded(), work);
-    const run = this.begun();
+    if (work.ids !== undefined) this.run = new TrainingRun(this.#loaded(), work);
+    const run = this.#begun();
     run.nSteps += more;
     while (run.t < run.nSteps && !this.stopped) {
       const part = run.step();
@@ -47,8 +47,8 @@ class Tasks {
 
   /** One step of the run, or the first of a new one, with what it did to each tensor. */
   *step({ watch, ...work }) {
-    if (work.ids !== undefined) this.run = new TrainingRun(this.loaded(), work);
-    const done = this.begun().stepAndSee();
+    if (work.ids !== undefined) this.run = new TrainingRun(this.#loaded(), work);
+    const done = this.#begun().stepAndSee();
     return done.broken ? done : { ...done, ...reported(this.run, watch) };
   }
 
@@ -61,7 +61,7 @@ class Tasks {
 
   /** The model as the bytes of a file. */
   *save({ letters }) {
-    return savedModel(this.loaded(), letters);
+    return savedModel(this.#loaded(), letters);
   }
 
   /** The losses on `heldOut` of models that only count in `ids`. */
@@ -78,78 +78,80 @@ class Tasks {
   /** A text that goes on from a prompt; a part is a token. `sampling` null: the most probable. */
   *write({ prompt, nTokens, sampling = null, eos = null }) {
     const pick = sampling === null ? undefined : sampler(sampling);
-    for (const token of generate(this.loaded(), prompt, nTokens, { pick, eos })) {
-      if (this.stopped) break;
-      yield { token };
-    }
-    return { finished: !this.stopped };
+    const tokens = generate(this.#loaded(), prompt, nTokens, { pick, eos });
+    return yield* this.#each(tokens, (token) => ({ token }));
   }
 
   /** The scores of the next token after each token. */
   *scores({ ids }) {
-    return this.loaded().forward(ids)[0];
+    return this.#loaded().forward(ids)[0];
   }
 
   /** What the named probes see, as in `capture`. */
   *look({ ids, names = [] }) {
-    return capture(this.loaded(), ids, ...names);
+    return capture(this.#loaded(), ids, ...names);
   }
 
   // what workshop.js has, each under its own name
 
   *story(asked) {
-    for (const part of story(this.loaded(), asked)) {
-      if (this.stopped) break;
-      yield part;
-    }
-    return { finished: !this.stopped };
+    return yield* this.#each(story(this.#loaded(), asked));
+  }
+
+  *toil(asked) {
+    return yield* this.#each(toil(this.#loaded(), asked));
   }
 
   *changed({ ids, changes = [] }) {
-    return changedScores(this.loaded(), ids, changes);
+    return changedScores(this.#loaded(), ids, changes);
   }
 
   *costs({ ids, changes = [] }) {
-    return costs(this.loaded(), ids, changes);
+    return costs(this.#loaded(), ids, changes);
   }
 
   *inspect(asked) {
-    return inspect(this.loaded(), asked);
+    return inspect(this.#loaded(), asked);
   }
 
   *oneBack({ ids }) {
-    return oneBack(this.loaded(), ids);
+    return oneBack(this.#loaded(), ids);
   }
 
   *decided({ ids }) {
-    return decided(this.loaded(), ids);
+    return decided(this.#loaded(), ids);
   }
 
   *patched({ ids, from }) {
-    return patched(this.loaded(), ids, from);
+    return patched(this.#loaded(), ids, from);
   }
 
   /** All weights. */
   *state() {
-    return this.loaded().state();
+    return this.#loaded().state();
   }
 
-  begun() {
+  *#each(parts, written = (part) => part) {
+    for (const part of parts) {
+      if (this.stopped) break;
+      yield written(part);
+    }
+    return { finished: !this.stopped };
+  }
+
+  #begun() {
     require(this.run !== null, "a run must be begun first", {});
     return this.run;
   }
 
-  loaded() {
+  #loaded() {
     require(this.model !== null, "a model must be loaded first", {});
     return this.model;
   }
 }
 
-const KNOWN = [
-  ...["load", "train", "write", "scores", "look", "state"],
-  ...["step", "open", "save", "count", "race"],
-  ...["story", "changed", "costs", "inspect", "oneBack", "decided", "patched"],
-];
+/** What there is to ask for: the tasks, by their names. */
+const KNOWN = Object.getOwnPropertyNames(Tasks.prototype).filter((name) => name !== "constructor");
 
 /** Answer what comes to a worker, one task after the other. */
 export function serve(scope) {

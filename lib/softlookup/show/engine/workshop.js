@@ -5,7 +5,11 @@
 // the others. Layers and heads count from 0. A height is a place in the stream: 0 before the first
 // block, k behind block k.
 
+import { ranked, softmax, sum } from "../kit/maths.js";
+import { lengthOf } from "./arrays.js";
+import { readable } from "./attention.js";
 import { greedy, sampler } from "./decoding.js";
+import { PARTS } from "./gpt.js";
 import { linear } from "./linear.js";
 import { crossEntropy } from "./objectives.js";
 import { require } from "./require.js";
@@ -81,9 +85,6 @@ function hooksOf(model, changes) {
   return hooks;
 }
 
-/** What a model can do without, as `model.without` names it. */
-const PARTS = ["mask", "positions"];
-
 /** Run the model with some changes; `see` is called with what each probe of `names` saw. */
 function changed(model, ids, changes, see = new Map()) {
   const hooks = hooksOf(model, changes);
@@ -128,6 +129,54 @@ export function* story(model, { prompt, nTokens, sampling = null, changes = [] }
   }
 }
 
+/** A text that goes on with the most probable tokens, and what each of them took: how many numbers
+ *  the blocks multiplied, weights and attention together, and how many the cache holds after it.
+ *  Not `cached`, everything is read anew; `window` takes the place of the model's own. */
+export function* toil(model, { prompt, nTokens, cached, window }) {
+  require(prompt.length > 0, "a prompt must have at least one token", {});
+  const { config } = model;
+  const { vocab_size: size, d_model: d, n_layers: nLayers } = config;
+  const width = (2 * nLayers * d * config.n_kv_heads) / config.n_heads;
+  const ids = [...prompt];
+  model.config = { ...config, window };
+  try {
+    let cache = cached && model.start([ids.slice(0, -1)]);
+    for (let k = 0; k < nTokens && ids.length < config.context; k += 1) {
+      const places = [...ids.keys()];
+      const now = cached ? places.slice(-1) : places;
+      const keys = cached ? [...cache.positions, ...now] : places;
+      const read = () => (cached ? model.step(ids.slice(-1), cache) : model.forward([ids]));
+      const [[scores, next], inMatrices] = countProducts(model, read);
+      if (cached) cache = next;
+      // a score and a share of the value for each pair, in all heads of all layers
+      const pairs = sum(readable(now, keys, model.config).map((slots) => slots.length));
+      const token = greedy()(scores.slice(-size));
+      ids.push(token);
+      const products = inMatrices + 2 * nLayers * d * pairs;
+      yield { token, products, kept: cached ? width * cache.positions.length : 0 };
+    }
+  } finally {
+    model.config = config;
+  }
+}
+
+/** What a function of the model returns, and how many numbers the matrices of the blocks multiply
+ *  meanwhile; the table that scores the tokens is left out. */
+function countProducts({ products, unembedding, embedding }, run) {
+  const own = products.timesTransposed;
+  const table = (unembedding ?? embedding).data;
+  let total = 0;
+  products.timesTransposed = (a, b, n, k, m) => {
+    if (b !== table) total += n * k * m;
+    return own.call(products, a, b, n, k, m);
+  };
+  try {
+    return [run(), total];
+  } finally {
+    products.timesTransposed = own;
+  }
+}
+
 /** What each token of a text costs in bits, told from those before it. */
 export function costs(model, ids, changes = []) {
   const scores = changed(model, ids, changes);
@@ -156,8 +205,8 @@ export function inspect(model, { ids, at, changes = [], most = 3 }) {
       const stream = row(numbers);
       const says = told(model, stream, most);
       const like = neighbours(model.embedding, stream, most);
-      const written = norm(write ?? stream);
-      stages.push({ name, write: written, stream: norm(stream), says, like });
+      const written = lengthOf(write ?? stream);
+      stages.push({ name, write: written, stream: lengthOf(stream), says, like });
     };
     return [onWrite, onStream];
   };
@@ -178,33 +227,20 @@ export function inspect(model, { ids, at, changes = [], most = 3 }) {
 function told(model, stream, most) {
   const normed = model.norm === null ? stream : model.norm.forward(stream)[0];
   const [scores] = linear(normed, model.unembedding ?? model.embedding, null);
-  const weights = softmaxOf(scores);
-  return best(weights, most).map((id) => [id, weights[id]]);
+  const weights = softmax(Array.from(scores));
+  return ranked(weights).slice(0, most).map((id) => [id, weights[id]]);
 }
 
 /** The rows of a table whose cosine with a vector is largest: [id, cosine], best first. */
 function neighbours({ data, shape: [n, d] }, vector, most) {
+  const length = lengthOf(vector);
   const cosines = Array.from({ length: n }, (_, id) => {
     const other = data.subarray(id * d, (id + 1) * d);
     let dot = 0;
     for (let c = 0; c < d; c += 1) dot += vector[c] * other[c];
-    return dot / (norm(vector) * norm(other) || 1);
+    return dot / (length * lengthOf(other) || 1);
   });
-  return best(cosines, most).map((id) => [id, cosines[id]]);
-}
-
-const norm = (vector) => Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0));
-
-const best = (values, most) =>
-  Array.from(values, (_, id) => id)
-    .sort((a, b) => values[b] - values[a] || a - b)
-    .slice(0, most);
-
-function softmaxOf(scores) {
-  const largest = scores.reduce((a, b) => Math.max(a, b), -Infinity);
-  const exps = Array.from(scores, (score) => Math.exp(score - largest));
-  const total = exps.reduce((a, b) => a + b, 0);
-  return exps.map((x) => x / total);
+  return ranked(cosines).slice(0, most).map((id) => [id, cosines[id]]);
 }
 
 /** For each layer and head, the mean weight that a token gives to the one before it. */
@@ -241,10 +277,10 @@ export function patched(model, ids, from) {
   const size = model.config.vocab_size;
   const after = (text, changes) => {
     const scores = changed(model, text, changes);
-    return softmaxOf(scores.subarray(scores.length - size));
+    return softmax(Array.from(scores.subarray(scores.length - size)));
   };
   const other = after(from, []);
-  const [token] = best(other, 1);
+  const [token] = ranked(other);
   const shares = Array.from({ length: model.config.n_layers + 1 }, (_, height) => {
     const patch = { kind: "patch", height, at: ids.length - 1, from };
     return after(ids, [patch])[token];

@@ -25,6 +25,10 @@ export function softmax(scores) {
   return exps.map((value) => value / total);
 }
 
+/** The places by falling value, the first of equals first. */
+export const ranked = (values) =>
+  Array.from(values, (_, place) => place).sort((a, b) => values[b] - values[a] || a - b);
+
 /** softmax(QKᵀ/√d_k) along each row; causal: row i reads the rows 0 to i, and no other. */
 export function attentionWeights(Q, K, causal) {
   return Q.map((q, i) => {

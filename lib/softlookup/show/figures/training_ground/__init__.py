@@ -1,12 +1,17 @@
 """The training ground: a small GPT is trained in the page, watched, broken, saved and raced."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from softlookup.checks import require
+from softlookup.checks import require, require_choice
 from softlookup.show.engine import engine_source
 from softlookup.show.interactive import Interactive
 
 _FEWEST, _MOST = 1_000, 40_000
+PRESETS = ("usual", "mask", "positions", "rate", "residual", "little")
+CHOICES = (
+    *("d_model", "n_layers", "n_heads", "context", "positions", "norm_first", "mask", "residual"),
+    *("optimizer", "rate", "batchSize", "clip", "nSteps", "amount"),
+)
 _PYTHON = """from pathlib import Path
 
 import torch
@@ -39,13 +44,18 @@ class TrainingGround(Interactive):
 
     Args:
         texts: Texts to train on, by the names that the reader sees.
+        presets: The ways to train that are offered, each with a question: "usual", "mask",
+            "positions", "rate", "residual" and "little" text, or some of them.
+        choices: A small ground: only these settings can be chosen, there is no other text than the
+            first, no file and no race. None: all there is.
+        usual: What the settings are at first, where it is not what it is in the workshop.
         name: The figure's name in links.
         alt: What the figure shows, for who cannot see it.
         caption: What stands below it.
 
     Raises:
-        ValueError: There is no text, or one is shorter or longer than a page can use; or as
-            ``Interactive``.
+        ValueError: There is no text, one is shorter or longer than a page can use, or a
+            preset or a setting is unknown; or as ``Interactive``.
 
     Chapter: workshop#train-one-yourself.
 
@@ -58,6 +68,9 @@ class TrainingGround(Interactive):
         self,
         texts: Mapping[str, str],
         *,
+        presets: Sequence[str] = PRESETS,
+        choices: Sequence[str] | None = None,
+        usual: Mapping[str, str] | None = None,
         name: str = "fig-training-ground",
         alt: str = _ALT,
         caption: str = _CAPTION,
@@ -66,5 +79,17 @@ class TrainingGround(Interactive):
         rule = f"a text must have from {_FEWEST:,} to {_MOST:,} letters"
         for title, text in texts.items():
             require(_FEWEST <= len(text) <= _MOST, rule, text=title, n=len(text))
-        data = {"texts": dict(texts), "engine": engine_source(), "python": _PYTHON}
+        require(len(presets) > 0, "there must be a way to train", presets=presets)
+        for preset in presets:
+            require_choice(PRESETS, preset=preset)
+        for setting in [*(choices or ()), *(usual or ())]:
+            require_choice(CHOICES, setting=setting)
+        data = {
+            "texts": dict(texts),
+            "presets": list(presets),
+            "choices": None if choices is None else list(choices),
+            "usual": dict(usual or {}),
+            "engine": engine_source(),
+            "python": _PYTHON if choices is None else "",
+        }
         super().__init__(name=name, data=data, alt=alt, caption=caption)

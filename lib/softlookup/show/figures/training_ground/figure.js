@@ -19,9 +19,11 @@ class Ground {
   constructor(root, data) {
     this.root = root;
     this.data = data;
-    this.chosen = { ...USUAL };
+    this.usual = { ...USUAL, ...data.usual };
+    this.chosen = { ...this.usual };
     this.text = Object.keys(data.texts)[0];
-    Object.assign(this, { preset: PRESETS[0], engine: null, busy: null, run: null, loaded: null });
+    this.ways = PRESETS.filter(({ key }) => data.presets.includes(key));
+    Object.assign(this, { preset: this.ways[0], engine: null, busy: null, run: null, loaded: null });
     this.kept = new Map(); // the reports of each run, by its text and its settings
     this.changes = 0;
     this.spoken = -Infinity;
@@ -50,7 +52,7 @@ class Ground {
         return [key, this.select(key, options, this.chosen[key], choose)];
       }),
     );
-    this.presets = PRESETS.map((preset) => button(preset.name, () => this.choosePreset(preset)));
+    this.presets = this.ways.map((preset) => button(preset.name, () => this.choosePreset(preset)));
     this.question = el("p", { class: "tg-question" });
     this.answer = el("p", { class: "tg-answer" });
     const asked = (act) => (event) => event.isTrusted && act(); // a link sets up; it trains nothing
@@ -91,17 +93,16 @@ class Ground {
     const heads = ["", "gradient", "", "weights", ""];
     const layers = table("tg-layers", heads, []);
     layers.tBodies[0].replaceWith(this.layers);
-    const choices = CHOICES.map(([key, name]) => field(name, this.selects.get(key)));
+    const given = this.data.choices;
+    const offered = CHOICES.filter(([key]) => given === null || given.includes(key));
+    const choices = offered.map(([key, name]) => field(name, this.selects.get(key)));
+    if (given !== null) return this.smallLayout(choices);
     return form(
       "tg-form",
       controls(field("Text", this.texts)),
       this.ownField,
       this.facts,
-      el(
-        "div",
-        { class: "tg-presets", role: "group", "aria-label": "Ways to train" },
-        this.presets,
-      ),
+      this.waysToTrain(),
       this.question,
       el(
         "details",
@@ -112,14 +113,7 @@ class Ground {
       el("div", { class: "tg-buttons" }, this.train, this.once, this.anew),
       this.live,
       this.picture.chart,
-      el(
-        "p",
-        { class: "tg-legend" },
-        el("span", { class: "tg-key tg-training" }, "training text"),
-        el("span", { class: "tg-key tg-heldout" }, "held-out text"),
-        el("span", { class: "tg-key tg-bigram" }, "bigram"),
-        el("span", { class: "tg-key tg-kneserney" }, "Kneser–Ney"),
-      ),
+      this.legend(),
       this.answer,
       el("p", { class: "tg-head" }, "What the model writes on its way"),
       this.samples,
@@ -150,6 +144,40 @@ class Ground {
     );
   }
 
+  /** One text, some ways to train it, and what comes of it. */
+  smallLayout(choices) {
+    return form(
+      "tg-form",
+      this.facts,
+      this.waysToTrain(),
+      this.question,
+      el("div", { class: "tg-choices" }, choices),
+      el("div", { class: "tg-buttons" }, this.train, this.once, this.anew),
+      this.live,
+      this.picture.chart,
+      this.legend(),
+      this.answer,
+      el("p", { class: "tg-head" }, "What the model writes on its way"),
+      this.samples,
+    );
+  }
+
+  waysToTrain() {
+    const attributes = { class: "tg-presets", role: "group", "aria-label": "Ways to train" };
+    return el("div", attributes, this.presets);
+  }
+
+  legend() {
+    return el(
+      "p",
+      { class: "tg-legend" },
+      el("span", { class: "tg-key tg-training" }, "training text"),
+      el("span", { class: "tg-key tg-heldout" }, "held-out text"),
+      el("span", { class: "tg-key tg-bigram" }, "bigram"),
+      el("span", { class: "tg-key tg-kneserney" }, "Kneser–Ney"),
+    );
+  }
+
   // what the reader chooses
 
   choosePreset(preset) {
@@ -157,7 +185,7 @@ class Ground {
     this.loaded = null;
     const names = Object.keys(this.data.texts);
     if (preset.text !== undefined) this.text = names.at(preset.text);
-    this.chosen = { ...USUAL, ...preset.change };
+    this.chosen = { ...this.usual, ...preset.change };
     this.changed();
   }
 
@@ -185,7 +213,7 @@ class Ground {
       select.disabled = given || (key === "rate" && this.chosen.optimizer === "recipe");
     }
     this.ownField.hidden = this.text !== OWN;
-    PRESETS.forEach((preset, k) => {
+    this.ways.forEach((preset, k) => {
       this.presets[k].setAttribute("aria-pressed", String(preset === this.preset));
     });
     this.question.textContent = this.preset.question;
@@ -356,7 +384,7 @@ class Ground {
   /** Whether the settings are still those that the preset's question is about. */
   presetHolds() {
     const [preset, { chosen }] = [this.run.preset, this];
-    const whole = { ...USUAL, ...preset.change };
+    const whole = { ...this.usual, ...preset.change };
     const same = (key) => chosen[key] === whole[key];
     return [...Object.keys(preset.change), "mask", "residual", "positions"]
       .filter((key) => key !== "nSteps")
@@ -369,7 +397,7 @@ class Ground {
     const last = reports.at(-1) ?? {};
     const lowest = reports.reduce((a, b) => (b.heldOut < a.heldOut ? b : a), reports[0] ?? {});
     const passed = reports.find(({ heldOut }) => heldOut < lines.bigram)?.step ?? null;
-    const usualKey = this.keyOf({ ...this.chosen, positions: USUAL.positions });
+    const usualKey = this.keyOf({ ...this.chosen, positions: this.usual.positions });
     const same = this.kept.get(usualKey) ?? [];
     const usual = same.find((report) => report.step === last.step)?.heldOut ?? null;
     const recent = losses.slice(-10).map(([, value]) => value);

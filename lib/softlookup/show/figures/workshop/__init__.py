@@ -6,13 +6,14 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from softlookup.checks import require, require_int, require_text
+from softlookup.checks import require, require_choice, require_distinct, require_int, require_text
 from softlookup.models.gpt import load_gpt
 from softlookup.recorded.capstone import WEIGHTS
 from softlookup.show.engine import engine_source
 from softlookup.show.interactive import Interactive
 from softlookup.tokenization import BytePairTokenizer
 
+PANELS = ("write", "look", "change", "count", "try")
 PROMPTS = ("ROMEO:\n", "My lord, I", "What is")
 PASSAGE = (
     "First Citizen:\nWe are accounted poor citizens, the patricians good.\n"
@@ -37,6 +38,9 @@ class Workshop(Interactive):
 
     Args:
         path: The model, as ``save_gpt`` writes it, with a byte-pair tokenizer.
+        panels: What can be done with the model, the first of them at once: some of "write", "look",
+            "change", "count" what a token takes, and "try" the guided experiments, which need
+            "look" and "change".
         prompts: What the reader may begin with, 1 to 4 texts.
         passage: A text of at least two tokens on which a change is judged.
         seen: The letters that the model has read; others are named to the reader. None: all.
@@ -48,7 +52,8 @@ class Workshop(Interactive):
 
     Raises:
         ValueError: There is no such model, its tokens are not byte pairs, there is no prompt or a
-            blank one, the passage is too short, or ``seed`` is negative; or as ``Interactive``.
+            blank one, a panel is unknown, comes twice or lacks another one, the passage is too
+            short, or ``seed`` is negative; or as ``Interactive``.
 
     Chapter: workshop#what-to-look-for.
 
@@ -66,6 +71,7 @@ class Workshop(Interactive):
         self,
         path: str | os.PathLike = WEIGHTS,
         *,
+        panels: Sequence[str] = ("write", "look", "change", "try"),
         prompts: Sequence[str] = PROMPTS,
         passage: str = PASSAGE,
         seen: str | None = None,
@@ -80,6 +86,12 @@ class Workshop(Interactive):
         require(is_known, "the model's tokens must be byte pairs", tokens=type(tokens).__name__)
         rule = "prompts must be 1 to 4 texts"
         require(not isinstance(prompts, str) and 1 <= len(prompts) <= 4, rule, prompts=prompts)
+        require(len(panels) > 0, "there must be a panel", panels=panels)
+        require_distinct(panels=list(panels))
+        for panel in panels:
+            require_choice(PANELS, panel=panel)
+        rule = "the panel try needs look and change"
+        require("try" not in panels or {"look", "change"} <= {*panels}, rule, panels=panels)
         for i, prompt in enumerate(prompts):
             require_text(**{f"prompts[{i}]": prompt})
         require_text(passage=passage)
@@ -88,20 +100,23 @@ class Workshop(Interactive):
         rule = "passage must have at least two tokens, and fit the context"
         require(fits, rule, n_tokens=len(ids))
         require_int(0, seed=seed)
+        letters = as_text(path)
         inline = not os.environ.get("SOFTLOOKUP_STATIC") if inline is None else inline
         data = {
             "engine": engine_source(),
+            "panels": list(panels),
             "prompts": list(prompts),
             "passage": passage,
             "seen": seen,
             "seed": seed,
             "layers": model.config.n_layers,
             "heads": model.config.n_heads,
+            "window": model.config.window,
             "room": min(256, model.config.context),
             "file": Path(path).stem,
             "address": f"../_static/models/{Path(path).stem}.js",
-            "megabytes": round(len(as_text(path)) / 1e6, 1),
-            "weights": as_text(path) if inline else None,
+            "megabytes": round(len(letters) / 1e6, 1),
+            "weights": letters if inline else None,
         }
         super().__init__(name=name, data=data, alt=alt, caption=caption)
 

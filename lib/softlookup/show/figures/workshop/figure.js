@@ -12,19 +12,27 @@ import {
 } from "../../kit/controls.js";
 import { sharePaint, shareBar, shareColour } from "../../kit/colours.js";
 import { el } from "../../kit/elements.js";
-import { softmax } from "../../kit/maths.js";
+import { ranked, softmax } from "../../kit/maths.js";
 import { counted, fixed } from "../../kit/numbers.js";
 import { row, scroller, table } from "../../kit/table.js";
 import { samplingWeights } from "../sampling_filters/maths.js";
 import { Changes } from "./changes.js";
 import { Experiments } from "./experiments.js";
-import { bits, ranked, seen, unknownLetters, written } from "./maths.js";
+import { Ledger } from "./ledger.js";
+import { bits, seen, unknownLetters, written } from "./maths.js";
 import { bytesOf, fetched, opened } from "./model.js";
 
 const SHOWN = 8; // bars
 const AT_ONCE = 30; // tokens
 const LONGEST = 2000; // letters of a beginning
 const STORIES = 8;
+const PANELS = {
+  write: "Write",
+  look: "Look",
+  change: "Intervene",
+  count: "Count",
+  try: "Experiments",
+};
 const KS = [1, 2, 3, 4, 5, 8, 10, 20, 50, 100, null];
 
 class Workshop {
@@ -42,17 +50,16 @@ class Workshop {
     this.fetch = button(`Fetch the model, ${size}`, () => this.open(), {
       class: "sl-button wk-fetch",
     });
-    this.benches = { write: this.writing(), look: this.looking() };
+    const all = { write: this.writing(), look: this.looking() };
     this.changes = new Changes(this);
-    this.experiments = new Experiments(this);
-    Object.assign(this.benches, { change: this.changes.bench, try: this.experiments.bench });
-    const names = [
-      ["write", "Write"],
-      ["look", "Look"],
-      ["change", "Intervene"],
-      ["try", "Experiments"],
-    ];
-    this.picker = choices("What to do", "bench", names, "write", (name) => this.turnTo(name));
+    this.ledger = new Ledger(this);
+    const others = { change: this.changes, count: this.ledger, try: new Experiments(this) };
+    for (const [name, { bench }] of Object.entries(others)) all[name] = bench;
+    this.benches = Object.fromEntries(data.panels.map((name) => [name, all[name]]));
+    const [first] = data.panels;
+    const names = data.panels.map((name) => [name, PANELS[name]]);
+    this.picker = choices("What to do", "bench", names, first, (name) => this.turnTo(name));
+    this.picker.hidden = names.length === 1;
     this.text = el("p", { class: "wk-text" });
     this.place = slider("Look behind token", { name: "token", min: 0, max: data.room - 1 }, (at) =>
       this.latest(() => this.select(at)),
@@ -62,7 +69,7 @@ class Workshop {
     root.append(
       form("wk-workshop", this.still, this.fetch, this.inside, this.live, this.below),
     );
-    this.turnTo("write");
+    this.turnTo(first);
     say(
       this.live,
       "The model waits. Nothing is loaded until you ask for it; then all is computed in this page.",
@@ -171,6 +178,7 @@ class Workshop {
     this.made = this.ids.length;
     this.stories = [this.ids];
     this.story = 0;
+    this.ledger.forget();
     await this.fill();
     await this.select(this.ids.length - 1, notes.join(" "));
   }
@@ -246,6 +254,7 @@ class Workshop {
   turnTo(name) {
     this.bench = name;
     for (const [key, bench] of Object.entries(this.benches)) bench.hidden = key !== name;
+    this.place.field.hidden = name === "count";
     this.root.dispatchEvent(new Event("toggle")); // the page may become shorter
     this.later(() => this.render());
   }

@@ -2,10 +2,6 @@
 
 import { sum } from "../../kit/maths.js";
 
-/** The ids by falling probability, the first of equals first. */
-export const ranked = (weights) =>
-  Array.from(weights, (_, id) => id).sort((a, b) => weights[b] - weights[a] || a - b);
-
 export const mean = (values) => (values.length === 0 ? NaN : sum(values) / values.length);
 
 /** The entropy in bits. */
