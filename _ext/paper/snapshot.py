@@ -1,0 +1,82 @@
+"""Pages of the built site as stills: formulas set, figures drawn, nothing left to click.
+
+A still is HTML that needs no script. Its ids begin with the page's name (`attention--masks`), and so
+do the links between the pages, so that any number of them can stand in one document.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+from registry import Page
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+WIDTH = 605
+"""What fits between the margins of a sheet of A4, in pixels: figures measure their place."""
+TAKE = (Path(__file__).parent / "snapshot.js").read_text(encoding="utf-8")
+READY = """async () => {
+  if (window.MathJax?.startup) await MathJax.startup.promise;
+  await document.fonts.ready;
+  const bodies = () => [...document.querySelectorAll(".bk-article .sl-body")];
+  const waits = () => bodies().some((one) => !one.querySelector(":scope > :not(noscript)"));
+  for (let k = 0; k < 100 && waits(); k += 1) await new Promise((go) => setTimeout(go, 100));
+  await new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)));
+}"""
+
+
+@dataclass(frozen=True)
+class Still:
+    """A page of the book as it stands on paper.
+
+    Attributes:
+        page: Which one.
+        title: Its heading, as HTML, with its number.
+        html: The text.
+        solutions: The solutions of its exercises, each a section; empty if there are none.
+        styles: The style sheets of its figures.
+        maths: The rules of the style sheet with which its formulas are set.
+        sheets: The addresses of the site's own style sheets.
+    """
+
+    page: Page
+    title: str
+    html: str
+    solutions: str
+    styles: tuple[str, ...]
+    maths: tuple[str, ...]
+    sheets: tuple[str, ...]
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The Chromium of this machine, the one that the tests use.
+
+    Raises:
+        FileNotFoundError: There is none.
+    """
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        raise FileNotFoundError("no Chromium; on Debian and Ubuntu: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+def take(browser: Browser, site: Path, page: Page) -> Still:
+    """Open a page of the built site, and take it as it stands."""
+    tab = browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme="light")
+    try:
+        tab.emulate_media(media="print")
+        tab.goto((site / f"{page.docname}.html").as_uri())
+        tab.evaluate(READY)
+        root = f"{site.as_posix()}/"
+        found = tab.evaluate(TAKE, {"name": page.name, "root": root})
+    finally:
+        tab.close()
+    found |= {key: tuple(found[key]) for key in ("styles", "maths", "sheets")}
+    return Still(page=page, **found)
