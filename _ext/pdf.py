@@ -1,32 +1,37 @@
 """`make pdf`: the book, and each chapter, printed by Chromium from the built site.
 
-Each document is printed twice: the first print says on which sheet a place is, and what speaks of
-it, the contents and the exercises, has that number in the second.
+A document is printed twice. The first print says on which page each place stands; in the second the
+contents and the exercises name that page.
 """
 
 import argparse
 import io
+import re
+import shutil
 import sys
 import time
 from pathlib import Path
 
-import registry
 import yaml
-from paper.document import book, chapter, linked
-from paper.snapshot import Still, chromium, take
 from playwright.sync_api import Browser
 from pypdf import PdfReader
+
+import registry
+from paper.document import book, chapter, linked
+from paper.snapshot import Still, chromium, take
 from screen import Screen, duration
 
 SITE = registry.ROOT / "_build" / "html"
 TARGET = registry.ROOT / "_build" / "pdf"
-WAIT = 600_000
-FILL = """(pages) => document.querySelectorAll("a.pp-page").forEach((link) => {
-  link.dataset.page = pages[decodeURIComponent(link.hash.slice(1))] ?? "";
+WHOLE = "soft-lookup"
+LONGEST = 900_000  # milliseconds; a whole book takes a while
+NUMBER = """(pages) => document.querySelectorAll("a.pp-page").forEach((link) => {
+  link.dataset.page = pages[decodeURIComponent(link.hash.slice(1))] ?? "000";
 })"""
-RESERVE = """() => document.querySelectorAll("a.pp-page").forEach((link) => {
-  link.dataset.page = "000";
-})"""
+OFFER = (
+    '<p class="bk-paper">On paper: <a href="pdf/{whole}.pdf">the whole book</a>, or a chapter:\n'
+    "{chapters}.</p>"
+)
 
 
 def pages_of(pdf: bytes) -> dict[str, int]:
@@ -38,27 +43,122 @@ def pages_of(pdf: bytes) -> dict[str, int]:
 
 
 def printed(browser: Browser, html: Path) -> bytes:
-    """A document as a tagged PDF with an outline, and page numbers where it speaks of pages."""
+    """A document as a tagged PDF with an outline, and with page numbers where it names pages."""
     tab = browser.new_page(color_scheme="light")
     try:
-        tab.set_default_timeout(WAIT)
-        tab.goto(html.as_uri(), timeout=WAIT)
+        tab.set_default_timeout(LONGEST)
+        tab.goto(html.as_uri(), timeout=LONGEST)
         tab.emulate_media(media="print")
         tab.evaluate("() => document.fonts.ready")
-        options = {"prefer_css_page_size": True, "tagged": True, "outline": True}
-        options["print_background"] = True
-        tab.evaluate(RESERVE)
-        tab.evaluate(FILL, pages_of(tab.pdf(**options)))
-        return tab.pdf(**options)
+        sheets = {"prefer_css_page_size": True, "print_background": True}
+        tab.evaluate(NUMBER, {})
+        tab.evaluate(NUMBER, pages_of(tab.pdf(**sheets)))
+        return tab.pdf(**sheets, tagged=True, outline=True)
     finally:
         tab.close()
 
 
-def write(browser: Browser, name: str, html: str, site: str = "") -> Path:
-    """Print a document as `name.pdf`."""
-    TARGET.mkdir(parents=True, exist_ok=True)
-    source = TARGET / f"{name}.html"
-    source.write_text(linked(html, registry.by_name(), site), encoding="utf-8")
-    target = TARGET / f"{name}.pdf"
-    target.write_bytes(printed(browser, source))
-    return target
+def write(browser: Browser, name: str, html: str, target: Path = TARGET) -> Path:
+    """Print a document as `name.pdf`.
+
+    Args:
+        browser: Chromium.
+        name: The file's name.
+        html: The document, as `paper.document` joins it.
+        target: The folder.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    source = target / f"{name}.html"
+    source.write_text(linked(html, registry.by_name(), config()["html"]["baseurl"]), "utf-8")
+    pdf = printed(browser, source)
+    source.unlink()
+    path = target / f"{name}.pdf"
+    path.write_bytes(pdf)
+    return path
+
+
+def config() -> dict:
+    """What `_config.yml` says."""
+    return yaml.safe_load((registry.ROOT / "_config.yml").read_text(encoding="utf-8"))
+
+
+def edition() -> str:
+    """Whose book it is, which version, and what one may do with it."""
+    cited = yaml.safe_load((registry.ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    year = config()["copyright"]
+    return f"{config()['author']}. Version {cited['version']}, {year}. Text and figures: CC BY 4.0."
+
+
+def front() -> str:
+    """The title page."""
+    cited = yaml.safe_load((registry.ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    title, _, rest = cited["title"].partition(": ")
+    picture = (registry.ROOT / "_static" / "soft-lookup.svg").as_uri()
+    left_out = (
+        "This is the site of the book, printed: figures that move there stand still here, covers "
+        "are lifted, code that only draws is left out, and the solutions stand at the end."
+    )
+    return (
+        f'<section class="pp-title-page"><p class="pp-title">{title}</p>'
+        f'<p class="pp-subtitle">{rest[0].upper()}{rest[1:]}</p><img src="{picture}" alt="">'
+        f'<p class="pp-small">{edition()}<br>{left_out}</p></section>'
+    )
+
+
+def about(still: Still) -> str:
+    """What stands under the title of a chapter that is printed alone."""
+    return f"From <em>{config()['title']}</em>. {edition()}"
+
+
+def offer(site: Path = SITE, pdfs: Path = TARGET) -> None:
+    """Put the PDFs that are there onto the built site, with a line on its front page.
+
+    A build of the site knows nothing of them: so no link is dead where nobody printed.
+
+    Raises:
+        FileNotFoundError: The whole book is not printed.
+    """
+    if not (pdfs / f"{WHOLE}.pdf").exists():
+        raise FileNotFoundError("no PDF to offer; run `make pdf` first")
+    (site / "pdf").mkdir(exist_ok=True)
+    chapters = [page for page in registry.chapters() if (pdfs / f"{page.name}.pdf").exists()]
+    for name in (WHOLE, *(page.name for page in chapters)):
+        shutil.copy(pdfs / f"{name}.pdf", site / "pdf")
+    links = ", ".join(f'<a href="pdf/{page.name}.pdf">{page.number}</a>' for page in chapters)
+    line = OFFER.format(whole=WHOLE, chapters=links)
+    path = site / "intro.html"
+    html = re.sub(r'<p class="bk-paper">.*?</p>', "", path.read_text("utf-8"), flags=re.DOTALL)
+    start = html.index("</dl>", html.index('<section id="three-ways-to-read">')) + len("</dl>")
+    path.write_text(html[:start] + line + html[start:], encoding="utf-8")
+
+
+def main() -> None:
+    """Print what is asked for: the chapters named, or all of them and the whole book."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="pages, by name; left out: all, and the book")
+    parser.add_argument("--offer", action="store_true", help="put the PDFs onto the built site")
+    asked = parser.parse_args()
+    if asked.offer:
+        return offer()
+    if not (SITE / "intro.html").exists():
+        sys.exit("The site is not built; run `make book` first.")
+    screen, start = Screen(), time.monotonic()
+    pages = [registry.by_name()[name] for name in asked.names] or list(registry.pages())
+    alone = pages if asked.names else registry.chapters()
+    with chromium() as browser:
+        stills = {}
+        for page in pages:
+            screen.draw(f"Opening {page.name}")
+            stills[page] = take(browser, SITE, page)
+        for page in alone:
+            screen.draw(f"Printing {page.name}")
+            write(browser, page.name, chapter(stills[page], about(stills[page])))
+        if not asked.names:
+            screen.draw("Printing the whole book")
+            write(browser, WHOLE, book(list(stills.values()), config()["title"], front()))
+    screen.draw("")
+    screen.say(f"Printed into {TARGET} in {duration(time.monotonic() - start)}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -28,6 +28,7 @@
       picture.style.cssText = `width: ${canvas.clientWidth}px; ${canvas.getAttribute("style") ?? ""}`;
       canvas.replaceWith(picture);
     });
+    all("details:not([open])", root).forEach((fold) => fold.remove());
     // Of the choices the one that was made stays.
     all(".sl-choice", root).forEach((choice) => {
       if (!choice.querySelector("input")?.checked) choice.remove();
@@ -41,7 +42,8 @@
       else control.remove();
     });
     all("button", root).forEach((button) => {
-      if (button.matches(".sl-button, .sl-foot *")) return button.remove();
+      const isContent = button.matches(".ws-word") || !button.matches(".sl-button, .sq-move");
+      if (!isContent) return button.remove();
       const plain = make("span", button.className, ...button.childNodes); // a cell, a token: content
       plain.style.cssText = button.style.cssText;
       button.replaceWith(plain);
