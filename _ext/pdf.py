@@ -1,7 +1,7 @@
 """`make pdf`: the book, and each chapter, printed by Chromium from the built site.
 
-A document is printed twice. The first print says on which page each place stands; in the second the
-contents and the exercises name that page.
+Each part of a document is first printed alone: that says on which page each place stands. Then the
+whole is printed, in which the contents and the exercises name those pages.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import yaml
@@ -17,7 +18,7 @@ from playwright.sync_api import Browser
 from pypdf import PdfReader
 
 import registry
-from paper.document import book, chapter, linked
+from paper.document import NAMING, book, chapter, document, linked, numbered, plain, with_places
 from paper.snapshot import Still, chromium, take
 from screen import Screen, duration
 
@@ -25,54 +26,82 @@ SITE = registry.ROOT / "_build" / "html"
 TARGET = registry.ROOT / "_build" / "pdf"
 WHOLE = "soft-lookup"
 LONGEST = 900_000  # milliseconds; a whole book takes a while
-NUMBER = """(pages) => document.querySelectorAll("a.pp-page").forEach((link) => {
-  link.dataset.page = pages[decodeURIComponent(link.hash.slice(1))] ?? "000";
-})"""
 OFFER = (
     '<p class="bk-paper">On paper: <a href="pdf/{whole}.pdf">the whole book</a>, or a chapter:\n'
     "{chapters}.</p>"
 )
 
 
-def pages_of(pdf: bytes) -> dict[str, int]:
+def pages_of(pdf: PdfReader) -> dict[str, int]:
     """On which page, counted from 1, each place stands that the document links to."""
-    reader = PdfReader(io.BytesIO(pdf))
-    numbers = {page.indirect_reference.idnum: k for k, page in enumerate(reader.pages, 1)}
-    places = reader.named_destinations.items()
+    numbers = {page.indirect_reference.idnum: k for k, page in enumerate(pdf.pages, 1)}
+    places = pdf.named_destinations.items()
     return {name.lstrip("/"): numbers[place.page.idnum] for name, place in places}
 
 
-def printed(browser: Browser, html: Path) -> bytes:
-    """A document as a tagged PDF with an outline, and with page numbers where it names pages."""
+def printed(browser: Browser, html: str, folder: Path, **options) -> bytes:
+    """A document as PDF.
+
+    Args:
+        browser: Chromium.
+        html: The document.
+        folder: Where it lies for as long as it is printed.
+        options: More for `Page.pdf`.
+    """
     tab = browser.new_page(color_scheme="light")
+    source = folder / "print.html"
     try:
+        source.write_text(html, encoding="utf-8")
         tab.set_default_timeout(LONGEST)
-        tab.goto(html.as_uri(), timeout=LONGEST)
+        tab.goto(source.as_uri(), timeout=LONGEST)
         tab.emulate_media(media="print")
         tab.evaluate("() => document.fonts.ready")
-        sheets = {"prefer_css_page_size": True, "print_background": True}
-        tab.evaluate(NUMBER, {})
-        tab.evaluate(NUMBER, pages_of(tab.pdf(**sheets)))
-        return tab.pdf(**sheets, tagged=True, outline=True)
+        return tab.pdf(prefer_css_page_size=True, print_background=True, **options)
     finally:
+        source.unlink(missing_ok=True)
         tab.close()
 
 
-def write(browser: Browser, name: str, html: str, target: Path = TARGET) -> Path:
-    """Print a document as `name.pdf`.
+def measured(
+    parts: list[str], places: set[str], printing: Callable[[str], bytes]
+) -> dict[str, int]:
+    """On which page of a document each of these places stands, from a print of each part alone."""
+    numbers, before = {}, 0
+    for part in parts:
+        pdf = PdfReader(io.BytesIO(printing(with_places(part, places))))
+        numbers |= {place: before + page for place, page in pages_of(pdf).items()}
+        before += len(pdf.pages)
+    return {place: numbers[place] for place in places}
+
+
+def write(browser: Browser, name: str, parts: list[str], stills: list[Still], folder: Path) -> Path:
+    """Print a document as `name.pdf`, a tagged PDF with an outline.
 
     Args:
         browser: Chromium.
         name: The file's name.
-        html: The document, as `paper.document` joins it.
-        target: The folder.
+        parts: What stands in it; each begins on a new sheet.
+        stills: The pages of the book in it.
+        folder: Where the file is to lie.
+
+    Raises:
+        RuntimeError: What it says of its pages does not hold.
     """
-    target.mkdir(parents=True, exist_ok=True)
-    source = target / f"{name}.html"
-    source.write_text(linked(html, registry.by_name(), config()["html"]["baseurl"]), "utf-8")
-    pdf = printed(browser, source)
-    source.unlink()
-    path = target / f"{name}.pdf"
+    folder.mkdir(parents=True, exist_ok=True)
+    title = plain(stills[0].title) if len(stills) == 1 else config()["title"]
+
+    def measure(part: str) -> bytes:
+        return printed(browser, document(title, numbered(part, {}), stills), folder)
+
+    places = set(NAMING.findall("".join(parts)))
+    numbers = measured(parts, places, measure)
+    html = document(title, numbered("\n".join(parts), numbers), stills)
+    html = linked(html, registry.by_name(), config()["html"]["baseurl"])
+    pdf = printed(browser, html, folder, tagged=True, outline=True)
+    found = pages_of(PdfReader(io.BytesIO(pdf)))
+    if wrong := [place for place in places if found[place] != numbers[place]]:
+        raise RuntimeError(f"{name}: the pages of {', '.join(sorted(wrong))} are not as measured")
+    path = folder / f"{name}.pdf"
     path.write_bytes(pdf)
     return path
 
@@ -105,7 +134,7 @@ def front() -> str:
     )
 
 
-def about(still: Still) -> str:
+def about() -> str:
     """What stands under the title of a chapter that is printed alone."""
     return f"From <em>{config()['title']}</em>. {edition()}"
 
@@ -152,10 +181,12 @@ def main() -> None:
             stills[page] = take(browser, SITE, page)
         for page in alone:
             screen.draw(f"Printing {page.name}")
-            write(browser, page.name, chapter(stills[page], about(stills[page])))
+            parts = chapter(stills[page], about())
+            write(browser, page.name, parts, [stills[page]], TARGET)
         if not asked.names:
             screen.draw("Printing the whole book")
-            write(browser, WHOLE, book(list(stills.values()), config()["title"], front()))
+            every = list(stills.values())
+            write(browser, WHOLE, book(every, front()), every, TARGET)
     screen.draw("")
     screen.say(f"Printed into {TARGET} in {duration(time.monotonic() - start)}.")
 

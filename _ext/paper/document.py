@@ -13,6 +13,7 @@ STYLE = Path(__file__).parent / "paper.css"
 TAG = re.compile(r"<[^>]+>")
 ID = re.compile(r'\sid="([^"]+)"')
 LINK = re.compile(r'<a\s[^>]*?href="#([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
+NAMING = re.compile(r'<a class="pp-page" href="#([^"]*)"')
 
 
 def plain(html: str) -> str:
@@ -57,6 +58,17 @@ def linked(html: str, pages: dict[str, Page], site: str) -> str:
         return link[2]
 
     return LINK.sub(lead, html)
+
+
+def numbered(html: str, pages: dict[str, int]) -> str:
+    """A document that names the pages of the places to which its contents and exercises lead."""
+    return NAMING.sub(lambda link: f'{link[0]} data-page="{pages.get(link[1], "000")}"', html)
+
+
+def with_places(part: str, places: set[str]) -> str:
+    """A part of a document with a link to each of these places in it: a print then knows them."""
+    links = (f'<a href="#{place}"></a>' for place in ID.findall(part) if place in places)
+    return f"{part}<nav hidden>{''.join(links)}</nav>"
 
 
 def article(still: Still, *, after: str = "") -> str:
@@ -116,7 +128,7 @@ def document(title: str, body: str, stills: list[Still]) -> str:
     )
 
 
-def chapter(still: Still, about: str) -> str:
+def chapter(still: Still, about: str) -> list[str]:
     """A page alone: its text, and the solutions of its exercises behind it.
 
     Args:
@@ -128,19 +140,15 @@ def chapter(still: Still, about: str) -> str:
         if still.solutions
         else ""
     )
-    body = article(still, after=after)
-    body = body.replace("</h1>", f'</h1><p class="pp-about">{about}</p>', 1)
-    return document(plain(still.title), body, [still])
+    text = article(still, after=after)
+    return [text.replace("</h1>", f'</h1><p class="pp-about">{about}</p>', 1)]
 
 
-def book(stills: list[Still], title: str, front: str) -> str:
-    """The whole book: a title page, the contents, all pages, the solutions.
+def book(stills: list[Still], front: str) -> list[str]:
+    """The whole book: a title page, the contents, all pages, the solutions; each on new sheets.
 
     Args:
         stills: The pages, in their order.
-        title: The book's.
         front: The title page, as HTML.
     """
-    articles = [article(still) for still in stills]
-    body = "\n".join([front, contents(stills), *articles, solutions(stills)])
-    return document(title, body, stills)
+    return [front, contents(stills), *(article(still) for still in stills), solutions(stills)]

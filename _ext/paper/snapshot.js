@@ -147,6 +147,10 @@
   all(".bk-covered, .bk-under").forEach(unwrap);
   all(".sl-not-yet").forEach((line) => (line.closest(".cell_output") ?? line).remove());
   all(".sl-body").forEach(stillFigure);
+  // A word of code without a colour needs no element of its own: it is half of all elements.
+  const COLOURED = ".bk-line, .k, .kn, .kc, .kd, .kr, .ow, [class^=s], [class^=c], [class^=m], .nf, .nc, .nd, .gp, .go";
+  all(".highlight pre span").filter((word) => !word.matches(COLOURED)).forEach(unwrap);
+  all(".highlight pre").forEach((code) => code.normalize());
 
   const solutions = all(".exercise").flatMap(takeSolution);
   const box = make("section", "pp-solutions", ...solutions);

@@ -16,6 +16,7 @@ from registry import Page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+PATIENCE = 120_000  # milliseconds: a machine may be busy
 WIDTH = 605
 """What fits between the margins of a sheet of A4, in pixels: figures measure their place."""
 TAKE = (Path(__file__).parent / "snapshot.js").read_text(encoding="utf-8")
@@ -105,7 +106,7 @@ def tell(figure: Locator, steps: list[tuple[str, str | None]]) -> None:
         if control is None:
             raise ValueError(f"{figure}: nothing in it is called {name!r}")
         if value is None:
-            control.click(force=True)
+            control.click(timeout=PATIENCE)  # waits until it can be pressed
         else:
             control.evaluate(SET, value)
         figure.evaluate(QUIET)
@@ -115,12 +116,14 @@ def take(browser: Browser, site: Path, page: Page) -> Still:
     """Open a page of the built site, and take it as it stands."""
     tab = browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme="light")
     try:
-        tab.emulate_media(media="print")
+        tab.set_default_timeout(PATIENCE)
         tab.goto((site / f"{page.docname}.html").as_uri())
         tab.evaluate(READY)
         for name, steps in TELLING.items():
             for figure in tab.locator(f"#{name} .sl-body").all():
                 tell(figure, steps)
+        tab.emulate_media(media="print")
+        tab.evaluate(READY)
         root = f"{site.as_posix()}/"
         found = tab.evaluate(TAKE, {"name": page.name, "root": root})
     finally:

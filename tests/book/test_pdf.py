@@ -48,7 +48,7 @@ def printed(browser, site, tmp_path_factory):
     """The chapter on paper."""
     still = take(browser, site, registry.by_name()[NAME])
     folder = tmp_path_factory.mktemp("pdf")
-    return PdfReader(pdf.write(browser, NAME, chapter(still, pdf.about(still)), folder))
+    return PdfReader(pdf.write(browser, NAME, chapter(still, pdf.about()), [still], folder))
 
 
 @pytest.fixture(scope="module")
