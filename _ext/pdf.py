@@ -85,7 +85,7 @@ def write(browser: Browser, name: str, parts: list[str], stills: list[Still], fo
         folder: Where the file is to lie.
 
     Raises:
-        RuntimeError: What it says of its pages does not hold.
+        RuntimeError: What it says of its pages does not hold, nor when it is printed again.
     """
     folder.mkdir(parents=True, exist_ok=True)
     title = plain(stills[0].title) if len(stills) == 1 else config()["title"]
@@ -95,12 +95,17 @@ def write(browser: Browser, name: str, parts: list[str], stills: list[Still], fo
 
     places = set(NAMING.findall("".join(parts)))
     numbers = measured(parts, places, measure)
-    html = document(title, numbered("\n".join(parts), numbers), stills)
-    html = linked(html, registry.by_name(), config()["html"]["baseurl"])
-    pdf = printed(browser, html, folder, tagged=True, outline=True)
-    found = pages_of(PdfReader(io.BytesIO(pdf)))
-    if wrong := [place for place in places if found[place] != numbers[place]]:
-        raise RuntimeError(f"{name}: the pages of {', '.join(sorted(wrong))} are not as measured")
+    for _ in range(2):  # once, where each part takes as many sheets in the whole as alone
+        html = document(title, numbered("\n".join(parts), numbers), stills)
+        html = linked(html, registry.by_name(), config()["html"]["baseurl"])
+        pdf = printed(browser, html, folder, tagged=True, outline=True)
+        found = pages_of(PdfReader(io.BytesIO(pdf)))
+        wrong = [place for place in places if found[place] != numbers[place]]
+        if not wrong:
+            break
+        numbers = found
+    else:
+        raise RuntimeError(f"{name}: the pages of {', '.join(sorted(wrong))} do not stay the same")
     path = folder / f"{name}.pdf"
     path.write_bytes(pdf)
     return path

@@ -13,6 +13,7 @@ STYLE = Path(__file__).parent / "paper.css"
 TAG = re.compile(r"<[^>]+>")
 ID = re.compile(r'\sid="([^"]+)"')
 LINK = re.compile(r'<a\s[^>]*?href="#([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
+MATHML = re.compile(r"<mjx-assistive-mml.*?</mjx-assistive-mml>", re.DOTALL)
 NAMING = re.compile(r'<a class="pp-page" href="#([^"]*)"')
 
 
@@ -102,7 +103,9 @@ def contents(stills: list[Still]) -> str:
 
 
 def document(title: str, body: str, stills: list[Still]) -> str:
-    """One HTML document with the styles of all its stills.
+    """One HTML document with the styles of all its stills, without the MathML behind its formulas.
+
+    On paper a formula is read out by its label, and its MathML would stand there a second time.
 
     Args:
         title: Its title.
@@ -124,7 +127,7 @@ def document(title: str, body: str, stills: list[Still]) -> str:
     return (
         '<!doctype html>\n<html lang="en" data-theme="light"><head><meta charset="utf-8">'
         f"<title>{escape(title)}</title>{''.join(links)}<style>{chr(10).join(styles)}</style>"
-        f'</head><body class="pp">{body}</body></html>'
+        f'</head><body class="pp">{MATHML.sub("", body)}</body></html>'
     )
 
 

@@ -139,6 +139,11 @@
 
   // The page --------------------------------------------------------------------------------------------
 
+  // A formula is read out as its author wrote it; its MathML stays beside it.
+  for (const formula of window.MathJax?.startup?.document?.math ?? []) {
+    formula.typesetRoot?.setAttribute("role", "img");
+    formula.typesetRoot?.setAttribute("aria-label", formula.math.trim());
+  }
   remove(".bk-cards", ".headerlink", ".copybtn", ".sl-foot", ".bk-letters", ".bk-start", "form.map-filter", "form.bk-entries");
   remove(".bk-cover", ".bk-guess", ".bk-verdict", ".bk-predictions", ".bk-prediction legend", ".bk-prediction input", ".bk-prediction button");
   remove("noscript", "mjx-assistive-mml:empty");
