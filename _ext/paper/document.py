@@ -1,0 +1,157 @@
+"""Stills of pages, joined into one document: one style, links inside, the solutions at its end."""
+
+import re
+from collections.abc import Iterable
+from html import escape, unescape
+from pathlib import Path
+
+from registry import Page
+
+from .snapshot import Still
+
+STYLE = Path(__file__).parent / "paper.css"
+TAG = re.compile(r"<[^>]+>")
+ID = re.compile(r'\sid="([^"]+)"')
+LINK = re.compile(r'<a\s[^>]*?href="#([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
+MATHML = re.compile(r"<mjx-assistive-mml.*?</mjx-assistive-mml>", re.DOTALL)
+NAMING = re.compile(r'<a class="pp-page" href="#([^"]*)"')
+
+
+def plain(html: str) -> str:
+    """The words of a piece of HTML."""
+    return " ".join(unescape(TAG.sub("", html)).split())
+
+
+def first_of_each(lists: Iterable[Iterable[str]]) -> list[str]:
+    """What stands in any of the lists, once, in the order in which it is met."""
+    return list(dict.fromkeys(one for each in lists for one in each))
+
+
+def quoted(text: str) -> str:
+    """A text as a string of a style sheet."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def head_of(name: str, words: str) -> str:
+    """The rule that writes some words above the pages of this name."""
+    return f"@page pp-{name} {{ @top-left {{ content: {quoted(words)}; }} }}"
+
+
+def linked(html: str, pages: dict[str, Page], site: str) -> str:
+    """A document whose links lead somewhere: in it, to the site, or nowhere, as plain words.
+
+    Args:
+        html: The document; its links look like `#attention--masks`.
+        pages: The book's pages, by their names.
+        site: The address at which the site is published; empty if it is not known.
+    """
+    ids = set(ID.findall(html))
+
+    def lead(link: re.Match) -> str:
+        name, _, place = unescape(link[1]).partition("--")
+        if unescape(link[1]) in ids:
+            return link[0]
+        if f"{name}--" in ids:  # what was there is not printed: to the beginning of its page
+            return link[0].replace(f'href="#{link[1]}"', f'href="#{name}--"', 1)
+        if site and name in pages:
+            address = f"{site.rstrip('/')}/{pages[name].docname}.html{place and '#'}{place}"
+            return link[0].replace(f'href="#{link[1]}"', f'href="{escape(address)}"', 1)
+        return link[2]
+
+    return LINK.sub(lead, html)
+
+
+def numbered(html: str, pages: dict[str, int]) -> str:
+    """A document that names the pages of the places to which its contents and exercises lead."""
+    return NAMING.sub(lambda link: f'{link[0]} data-page="{pages.get(link[1], "000")}"', html)
+
+
+def with_places(part: str, places: set[str]) -> str:
+    """A part of a document with a link to each of these places in it: a print then knows them."""
+    links = (f'<a href="#{place}"></a>' for place in ID.findall(part) if place in places)
+    return f"{part}<nav hidden>{''.join(links)}</nav>"
+
+
+def article(still: Still, *, after: str = "") -> str:
+    """A page of the book, with its own words above its sheets."""
+    name = still.page.name
+    shared = "library" if name.startswith("library") else name
+    return (
+        f'<article class="bk-article pp-article" id="{name}--" style="page: pp-{shared}">'
+        f"{still.html}{after}</article>"
+    )
+
+
+def solutions(stills: list[Still]) -> str:
+    """The solutions of all chapters, at the end of the book."""
+    parts = [
+        f'<section class="pp-solutions"><h2>{still.title}</h2>{still.solutions}</section>'
+        for still in stills
+        if still.solutions
+    ]
+    return (
+        '<article class="bk-article pp-article" id="solutions--" style="page: pp-solutions">'
+        f"<h1>Solutions</h1>{''.join(parts)}</article>"
+    )
+
+
+def contents(stills: list[Still]) -> str:
+    """The list of the pages, each with room for its number."""
+    rows = [(still.page.name, still.title) for still in stills] + [("solutions", "Solutions")]
+    lines = [f'<li><a class="pp-page" href="#{name}--">{title}</a></li>' for name, title in rows]
+    return f'<nav class="bk-article pp-contents"><h1>Contents</h1><ol>{"".join(lines)}</ol></nav>'
+
+
+def document(title: str, body: str, stills: list[Still]) -> str:
+    """One HTML document with the styles of all its stills, without the MathML behind its formulas.
+
+    On paper a formula is read out by its label, and its MathML would stand there a second time.
+
+    Args:
+        title: Its title.
+        body: Its text, in which the stills stand.
+        stills: The pages in it.
+    """
+    links = [
+        f'<link rel="stylesheet" href="{escape(sheet)}">'
+        for sheet in first_of_each(still.sheets for still in stills)
+    ]
+    heads = first_of_each([head_of(still.page.name, plain(still.title))] for still in stills)
+    styles = [
+        *first_of_each(still.styles for still in stills),
+        *first_of_each(still.maths for still in stills),
+        STYLE.read_text(encoding="utf-8"),
+        *heads,
+        head_of("solutions", "Solutions"),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en" data-theme="light"><head><meta charset="utf-8">'
+        f"<title>{escape(title)}</title>{''.join(links)}<style>{chr(10).join(styles)}</style>"
+        f'</head><body class="pp">{MATHML.sub("", body)}</body></html>'
+    )
+
+
+def chapter(still: Still, about: str) -> list[str]:
+    """A page alone: its text, and the solutions of its exercises behind it.
+
+    Args:
+        still: The page.
+        about: What stands small under its title: of which book it is.
+    """
+    after = (
+        f'<section class="pp-solutions"><h2>Solutions</h2>{still.solutions}</section>'
+        if still.solutions
+        else ""
+    )
+    text = article(still, after=after)
+    return [text.replace("</h1>", f'</h1><p class="pp-about">{about}</p>', 1)]
+
+
+def book(stills: list[Still], front: str) -> list[str]:
+    """The whole book: a title page, the contents, all pages, the solutions; each on new sheets.
+
+    Args:
+        stills: The pages, in their order.
+        front: The title page, as HTML.
+    """
+    return [front, contents(stills), *(article(still) for still in stills), solutions(stills)]

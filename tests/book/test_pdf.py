@@ -1,0 +1,160 @@
+"""On paper: a chapter's PDF has all that its page says, and nothing that asks for a mouse."""
+
+import re
+
+import pytest
+from conftest import SITE
+from lxml import html as pages
+from pypdf import PdfReader
+
+import pdf
+import registry
+from paper.document import chapter, head_of, linked
+from paper.snapshot import take
+
+NAME = "objectives"  # a short chapter with a figure that moves, and predictions
+CONTROLS = [
+    "Show the code",
+    "Hide the code",
+    "Show the solution",
+    "Hide the solution",
+    "Read this section",
+    "Check my guess",
+    "Show me",
+    "Predict first",
+    "Reset",
+    "Link to this state",
+    "Not yet.",
+]
+needs_browser = pytest.mark.browser
+
+
+def squeezed(text):
+    """A text without spaces: where a PDF breaks its words is not the point."""
+    return re.sub(r"\s", "", text).replace("ﬁ", "fi").replace("ﬂ", "fl")
+
+
+def article():
+    """The chapter as the site has it, without what is not read."""
+    page = registry.by_name()[NAME]
+    found = pages.parse(SITE / f"{page.docname}.html").getroot().find(".//article")
+    for one in found.xpath(".//script | .//style | .//a[@class='headerlink']"):
+        one.drop_tree()
+    return found
+
+
+@pytest.fixture(scope="module")
+def printed(browser, site, tmp_path_factory):
+    """The chapter on paper."""
+    still = take(browser, site, registry.by_name()[NAME])
+    folder = tmp_path_factory.mktemp("pdf")
+    return PdfReader(pdf.write(browser, NAME, chapter(still, pdf.about()), [still], folder))
+
+
+@pytest.fixture(scope="module")
+def sheets(printed):
+    """The text of each sheet."""
+    return [page.extract_text() for page in printed.pages]
+
+
+def titles(outline):
+    """What an outline lists, at any depth."""
+    for entry in outline:
+        yield from titles(entry) if isinstance(entry, list) else [entry.title]
+
+
+@needs_browser
+def test_it_is_tagged_and_in_english(printed):
+    root = printed.trailer["/Root"]
+    assert root["/MarkInfo"]["/Marked"]
+    assert "/StructTreeRoot" in root
+    assert root["/Lang"] == "en"
+    assert registry.by_name()[NAME].title in printed.metadata.title
+
+
+@needs_browser
+def test_the_outline_lists_every_heading(printed):
+    listed = {squeezed(title) for title in titles(printed.outline)}
+    plain = [one for one in article().xpath(".//h2 | .//h3") if not one.xpath(".//*[@class]")]
+    assert len(plain) > 8
+    assert {squeezed(one.text_content()) for one in plain} <= listed
+    assert "Solutions" in listed
+
+
+@needs_browser
+def test_each_sheet_has_its_number_and_the_running_head(sheets):
+    for number, sheet in enumerate(sheets, 1):
+        assert re.search(rf"(^|\n)\s*{number}\s*(\n|$)", sheet), number
+        assert squeezed(registry.by_name()[NAME].title) in squeezed(sheet), number
+
+
+@needs_browser
+def test_each_figure_has_its_caption(sheets):
+    text = squeezed("".join(sheets))
+    captions = article().xpath(".//figure[contains(@class, 'sl-figure')]/figcaption")
+    assert len(captions) > 3
+    for caption in captions:
+        for one in caption.xpath(".//*[contains(@class, 'math')]"):
+            one.drop_tree()
+        words = squeezed(caption.text_content())
+        assert words[:30] in text
+
+
+@needs_browser
+def test_each_solution_stands_behind_the_last_section(sheets):
+    text = squeezed("".join(sheets))
+    exercises = article().xpath(".//div[contains(@class, 'exercise')]")
+    assert len(exercises) > 3
+    end = text.rindex(squeezed(article().xpath(".//h2")[-1].text_content()))
+    for exercise in exercises:
+        number = exercise.find(".//span[@class='caption-number']").text_content().strip()
+        solution = squeezed(number.replace("Exercise", "Solution"))
+        assert text.rindex(solution) > end, number
+        assert text.count(solution) == 1, number
+    assert len(re.findall(r"Solution:page\d+", text)) == len(exercises)
+    assert "page000" not in text
+
+
+@needs_browser
+def test_nothing_asks_for_a_mouse(sheets):
+    text = squeezed("".join(sheets))
+    assert [words for words in CONTROLS if squeezed(words) in text] == []
+
+
+def test_a_link_leads_inside_to_the_site_or_nowhere():
+    book = registry.by_name()
+    inside = '<h1 id="attention--">A</h1><h2 id="attention--masks">M</h2>'
+    to = '<a class="x" href="#{}">masks</a>'
+    for place, found in {
+        "attention--masks": to.format("attention--masks"),
+        "attention--folded": to.format("attention--"),  # what is gone: to its page
+        "limits--memory": '<a class="x" href="https://a.b/chapters/15_limits.html#memory">masks</a>',
+        "elsewhere--x": "masks",
+    }.items():
+        assert linked(inside + to.format(place), book, "https://a.b/") == inside + found
+    assert linked(inside + to.format("limits--memory"), book, "") == inside + "masks"
+    out = '<a href="https://a.b/#c">out</a>'
+    assert linked(out, book, "") == out
+
+
+def test_words_above_the_sheets_may_hold_quotes():
+    assert head_of("a", 'a "b" \\') == '@page pp-a { @top-left { content: "a \\"b\\" \\\\"; } }'
+
+
+def test_the_site_offers_what_was_printed_and_nothing_else(tmp_path):
+    site, pdfs = tmp_path / "html", tmp_path / "pdf"
+    site.mkdir()
+    pdfs.mkdir()
+    front = '<section id="three-ways-to-read"><dl>a</dl></section>'
+    (site / "intro.html").write_text(front)
+    with pytest.raises(FileNotFoundError, match="run `make pdf` first"):
+        pdf.offer(site, pdfs)
+    for name in ("soft-lookup", "attention"):
+        (pdfs / f"{name}.pdf").write_bytes(b"%PDF")
+    pdf.offer(site, pdfs)
+    once = (site / "intro.html").read_text()
+    pdf.offer(site, pdfs)
+    assert (site / "intro.html").read_text() == once  # asked again, it says it once
+    links = pages.fromstring(once).xpath("//a/@href")
+    assert links == ["pdf/soft-lookup.pdf", "pdf/attention.pdf"]
+    assert all((site / link).exists() for link in links)
