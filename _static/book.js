@@ -48,7 +48,7 @@
     box.dataset.label ||= box.getAttribute("aria-label") || "Code";
     if (isWide) {
       box.tabIndex = 0;
-      box.setAttribute("role", "region");
+      box.setAttribute("role", "group"); // a place for the tab key, no landmark
       box.setAttribute("aria-label", `${box.dataset.label}, scrolls sideways`);
     } else {
       ["tabindex", "role", "aria-label"].forEach((name) => box.removeAttribute(name));

@@ -127,7 +127,7 @@ def test_wide_things_scroll_by_keyboard(browser: Browser, site: Path) -> None:
         page.wait_for_timeout(300)
         found = page.evaluate(boxes)
     assert found
-    assert all(stop == 0 and role == "region" and label for stop, role, label in found)
+    assert all(stop == 0 and role == "group" and label for stop, role, label in found)
 
 
 @pytest.mark.browser
