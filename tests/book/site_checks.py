@@ -11,14 +11,14 @@ from weakref import WeakKeyDictionary
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route
 
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa", "best-practice"]
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
+BEST_PRACTICE = "best-practice"  # of a page as a whole: landmarks, headings
 CONTRAST = "color-contrast"
 QUIETLY = {
     "resultTypes": ["violations"],
     "preload": False,  # axe would fetch the style sheets, which a file:// page may not do
 }
 ALL_BUT_CONTRAST = {
-    "runOnly": {"type": "tag", "values": RULES},
     "rules": {CONTRAST: {"enabled": False}},
     **QUIETLY,
 }
@@ -248,7 +248,7 @@ def thin_out(page: Page) -> None:
     page.evaluate(THIN_OUT, ALIKE)
 
 
-def axe_faults(page: Page, leave_out: str = "") -> list[str]:
+def axe_faults(page: Page, leave_out: str = "", *, best_practice: bool = False) -> list[str]:
     """Violations of WCAG 2.0, 2.1 and 2.2, levels A and AA, and of what axe calls best practice.
 
     The strokes inside a picture are hidden from a reader who hears the page, and are left out.
@@ -256,7 +256,9 @@ def axe_faults(page: Page, leave_out: str = "") -> list[str]:
     exclude = [[selector] for selector in ('svg[role="img"] > *', *leave_out.split())]
     if not page.evaluate("() => 'run' in (window.axe ?? {})"):
         page.evaluate(Axe().axe_script)
-    arguments = [exclude, ALIKE, ALL_BUT_CONTRAST, CONTRAST_ALONE]
+    tags = [*WCAG, BEST_PRACTICE] if best_practice else WCAG
+    rules = {**ALL_BUT_CONTRAST, "runOnly": {"type": "tag", "values": tags}}
+    arguments = [exclude, ALIKE, rules, CONTRAST_ALONE]
     return [
         f"axe {rule['id']}: {node['html'][:160]} {node.get('failureSummary', '')[:200]}"
         for rule in page.evaluate(AXE, arguments)
