@@ -14,6 +14,7 @@ WORDS = re.compile(
     r"|displaystyle|left|right|big|Big|bigl|bigr)\b\*?"
 )
 SPACES = {
+    "\\mid": 0.83,
     "\\,": 0.17,
     "\\;": 0.28,
     "\\:": 0.22,
@@ -23,9 +24,7 @@ SPACES = {
     "\\qquad": 2,
 }
 NAMES = ("log", "exp", "max", "min", "cos", "sin", "tanh", "lim", "arg", "ln", "det", "Pr", "dim")
-RELATION = re.compile(
-    r"[=<>]|\\(?:l|g|n)eq?|\\(?:approx|sim|to|in|mapsto|propto|[lg]{2}|mid|equiv)"
-)
+RELATION = re.compile(r"[=<>]|\\(?:l|g|n)eq?|\\(?:approx|sim|to|in|mapsto|propto|[lg]{2}|equiv)")
 OPERATOR = re.compile(r"[+\-−*]|\\(?:times|cdot|pm|circ|odot|oplus|cup)")
 SMALL = 0.72  # of what is raised or lowered
 TALL = re.compile(r"\\(?:d?frac|sum|prod|int|binom|underbrace|overbrace|sqrt)\b")

@@ -3,12 +3,13 @@
 import re
 
 import pytest
+from bs4 import BeautifulSoup
 from docutils import nodes
 from PIL import Image
 from site_checks import load_page, open_page, watched
 
 import registry
-from book_site import assets, cards, frame, pictures, thumbnails
+from book_site import assets, cards, formula_room, frame, pictures, thumbnails
 
 # Pictures ---------------------------------------------------------------------------------------
 
@@ -116,3 +117,26 @@ def test_the_fonts_of_the_text_are_there_before_it_is_drawn(browser, site):
         assert not names & {font.rpartition("/")[2] for font in assets.FONTS.values()}
         for family, style in assets.FONTS:
             assert page.evaluate(f"() => document.fonts.check('{style} 1rem \"{family}\"')")
+
+
+# The room of a formula ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tex", "measured"),  # by MathJax, in units of the letters' size
+    [("X", 0.92), ("n = 7", 2.62), (r"d_\text{model} = 4", 4.51), (r"P(y \mid x)", 3.68)],
+)
+def test_a_formula_has_about_its_room(tex, measured):
+    assert formula_room.width(tex) == pytest.approx(measured, abs=0.2)
+
+
+def test_what_stands_below_a_line_makes_a_formula_taller():
+    assert formula_room.height(r"a \\ b") == 2 * formula_room.height("a")
+    assert formula_room.height(r"\frac{a}{b}") > formula_room.height("a")
+
+
+def test_each_formula_of_a_page_keeps_its_room():
+    page = '<p><span class="math">\\(x\\)</span></p><div class="math">\\[y\\]</div>'
+    soup = BeautifulSoup(page, "html.parser")
+    formula_room.keep_room(soup)
+    assert all("--room: " in one["style"] for one in soup.select(".math"))
