@@ -44,11 +44,11 @@
   }
 
   // A box that scrolls must be reachable by keyboard; one that does not should not be a stop.
-  function markScrollBox(box) {
+  function markScrollBox(box, isWide) {
     box.dataset.label ||= box.getAttribute("aria-label") || "Code";
-    if (box.scrollWidth > box.clientWidth + 1) {
+    if (isWide) {
       box.tabIndex = 0;
-      box.setAttribute("role", "region");
+      box.setAttribute("role", "group"); // a place for the tab key, no landmark
       box.setAttribute("aria-label", `${box.dataset.label}, scrolls sideways`);
     } else {
       ["tabindex", "role", "aria-label"].forEach((name) => box.removeAttribute(name));
@@ -56,24 +56,29 @@
   }
 
   // What lies beyond the right edge is hinted at: the style sheet lets the box fade out there.
-  function markMore(box) {
-    box.classList.toggle("bk-more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+  const isMore = (box) => box.scrollLeft + box.clientWidth < box.scrollWidth - 2;
+
+  // All are measured before any is marked: else the page would be laid out anew for each.
+  function markBoxes(boxes) {
+    const found = boxes.map((box) => [box, box.scrollWidth > box.clientWidth + 1, isMore(box)]);
+    found.forEach(([box, isWide, more]) => {
+      if (!box.matches(".sl-scroll")) markScrollBox(box, isWide);
+      box.classList.toggle("bk-more", more);
+    });
   }
 
   function setUpScrollBoxes() {
     const boxes = document.querySelectorAll(".bk-scroll, .sl-picture, .sl-table, .cell_output pre, .highlight pre");
-    const mark = (box) => {
-      if (!box.matches(".sl-scroll")) markScrollBox(box);
-      markMore(box);
-    };
-    const observer = new ResizeObserver((entries) => entries.forEach((e) => mark(e.target)));
+    const observer = new ResizeObserver((entries) => markBoxes(entries.map((one) => one.target)));
     // The interactive figures' own boxes have names already; they are made before this runs.
     [...boxes, ...document.querySelectorAll(".sl-scroll")].forEach((box) => {
       observer.observe(box);
-      box.addEventListener("scroll", () => markMore(box), { passive: true });
+      box.addEventListener("scroll", () => box.classList.toggle("bk-more", isMore(box)), { passive: true });
     });
-    // MathJax sets the equations after the page has loaded.
-    window.MathJax?.startup?.promise?.then(() => boxes.forEach(mark));
+    // A formula that was set may be wider than its box.
+    document.addEventListener("formulas-set", ({ detail }) => {
+      markBoxes([...new Set(detail.map((one) => one.closest(".bk-scroll")).filter(Boolean))]);
+    });
   }
 
   function setUpContents() {

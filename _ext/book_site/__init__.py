@@ -10,6 +10,7 @@ from . import (
     assets,
     book_map,
     built,
+    cards,
     chapters,
     checks,
     figures,
@@ -23,6 +24,7 @@ from . import (
     published,
     road,
     search,
+    thumbnails,
 )
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -55,6 +57,7 @@ def setup(app: Sphinx) -> dict[str, bool | int]:
     app.connect("config-inited", offer_addresses)
     for module in (
         assets,
+        thumbnails,
         chapters,
         checks,
         figures,
@@ -62,6 +65,7 @@ def setup(app: Sphinx) -> dict[str, bool | int]:
         book_map,
         predictions,
         published,
+        cards,
         road,
         library,
         markup,

@@ -1,6 +1,9 @@
 """What a page loads: MathJax from an installed package, and nothing from any other host."""
 
+import json
 import shutil
+from base64 import b64encode
+from collections.abc import Mapping
 from html import escape
 from importlib.metadata import files
 from pathlib import Path
@@ -14,6 +17,8 @@ DROPPED_SCRIPTS = (
     "togglebutton.js",
     "scripts/",
     "minisearch/",  # search.js loads it on first use
+    "design-tabs.js",
+    "sphinx_highlight.js",
 )
 DROPPED_CODE = ("THEBE", "thebe", "toggleHint", "toggleOpenOnPrint", "togglebuttonSelector")
 DROPPED_STYLES = (
@@ -43,7 +48,25 @@ UNUSED_FILES = (
     "togglebutton.js",
     "searchtools.js",
     "language_data.js",
+    "design-tabs.js",
+    "sphinx_highlight.js",
 )
+MATHJAX = "mathjax"  # the folder, in the package and in the site
+MATHJAX_PARTS = (
+    "startup",
+    "core",
+    "input/tex",
+    "output/chtml",
+    "output/chtml/fonts/tex",
+    "a11y/assistive-mml",
+)
+# What these parts bring along, by the names under which others ask for it.
+MATHJAX_INSIDE = {"output/chtml/fonts/tex": ("output/chtml/fonts/tex.js",)}
+FONTS = {
+    ("Source Serif 4", "normal"): "fonts/source-serif-4.woff2",
+    ("Source Serif 4", "italic"): "fonts/source-serif-4-italic.woff2",
+    ("Source Sans 3", "normal"): "fonts/source-sans-3.woff2",
+}
 
 
 def asset_name(asset) -> str:
@@ -79,21 +102,69 @@ def choose_assets(app: Sphinx, pagename, templatename, context, doctree) -> None
     context["script_files"], context["css_files"] = scripts, styles
 
 
-def mathjax_files() -> list[Path]:
-    """MathJax's one script, its fonts and the TeX extensions it loads on demand."""
-    wanted = ("mathjax/tex-chtml.js", "/woff-v2/", "mathjax/input/tex/extensions/")
+def mathjax_files() -> dict[str, Path]:
+    """The files of the package with MathJax, by their path below its folder."""
     found = files("sphinx-mathjax-offline") or []
-    return [Path(str(f.locate())) for f in found if any(part in f.as_posix() for part in wanted)]
+    paths = (Path(str(file.locate())) for file in found)
+    return {
+        "/".join(p.parts[p.parts.index("mathjax") + 1 :]): p for p in paths if MATHJAX in p.parts
+    }
+
+
+def formulas_script(parts: Mapping[str, str]) -> str:
+    """MathJax in one file, without its menu, which is almost half of all that MathJax ships.
+
+    Args:
+        parts: The code of each of `MATHJAX_PARTS`.
+    """
+    first, *others = MATHJAX_PARTS
+    names = [name for part in others for name in (part, *MATHJAX_INSIDE.get(part, ()))]
+    known = f"MathJax.loader.preLoad({', '.join(map(repr, names))});"
+    return "\n".join([parts[first], known, *(parts[part] for part in others)])
 
 
 def copy_mathjax(static: Path) -> None:
-    """Copy MathJax into the site, at the place `mathjax_path` names."""
-    for source in mathjax_files():
-        parts = source.parts
-        target = static.joinpath(*parts[parts.index("mathjax") :])
-        if not target.exists():
+    """Put MathJax into the site: one script, its fonts, the TeX extensions it loads on demand."""
+    found = mathjax_files()
+    code = {part: found[f"{part}.js"].read_text(encoding="utf-8") for part in MATHJAX_PARTS}
+    folder = static / MATHJAX
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "formulas.js").write_text(formulas_script(code), encoding="utf-8")
+    for name, source in found.items():
+        target = folder / name
+        if ("/woff-v2/" in name or "tex/extensions/" in name) and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
+
+
+def fonts_script(fonts: Mapping[tuple[str, str], Path]) -> str:
+    """A script that brings the fonts of text and headings with it.
+
+    They are there before anything is laid out, so that no line moves when they arrive. A style
+    sheet cannot do that: what it names arrives later, even if it holds it.
+
+    Args:
+        fonts: The file of each family and style.
+    """
+    found = [(*key, b64encode(file.read_bytes()).decode()) for key, file in fonts.items()]
+    return f"""for (const [family, style, data] of {json.dumps(found)}) {{
+  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+  document.fonts.add(new FontFace(family, bytes, {{ style, weight: "200 900" }}));
+}}
+"""
+
+
+def write_fonts(app: Sphinx) -> None:
+    """Write the script before pages are; they name its checksum."""
+    if app.builder.format != "html":
+        return
+    fonts = {key: Path(app.srcdir) / "_static" / file for key, file in FONTS.items()}
+    if not all(file.exists() for file in fonts.values()):
+        return  # a small book of the tests has none
+    static = Path(app.outdir) / "_static"
+    static.mkdir(parents=True, exist_ok=True)
+    (static / "fonts.js").write_text(fonts_script(fonts), encoding="utf-8")
+    app.add_js_file("fonts.js", priority=100)
 
 
 def remove_unused(static: Path) -> None:
@@ -141,5 +212,6 @@ def finish_assets(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Run after the other extensions have added their scripts to the page."""
+    app.connect("builder-inited", write_fonts)
     app.connect("html-page-context", choose_assets, priority=900)
     app.connect("build-finished", finish_assets, priority=100)

@@ -20,6 +20,8 @@ from sphinx_external_toc.collectors import disable_builtin_toctree_collector
 
 import registry
 
+from .thumbnails import chapter_picture
+
 
 def number_chapter(env: BuildEnvironment, docname: str, number: int) -> None:
     """Give the page's title the number; sections inside a chapter carry none."""
@@ -93,7 +95,7 @@ class Number(SphinxRole):
 
 
 class Chapters(SphinxDirective):
-    """`{chapters}`: the titles of all chapters, numbered, each a link."""
+    """`{chapters}`: the titles of all chapters, numbered, each a link beside a small picture."""
 
     def run(self) -> list[nodes.Node]:
         """Write the list as an author would."""
@@ -102,6 +104,9 @@ class Chapters(SphinxDirective):
         parent = nodes.Element()
         lines = StringList(["{.bk-chapters}", *items], source=self.get_source_info()[0])
         self.state.nested_parse(lines, self.content_offset, parent)
+        items = parent.findall(nodes.list_item)
+        for item, page in zip(items, registry.chapters(), strict=True):
+            item.insert(0, chapter_picture(page=page.docname))
         return parent.children
 
 

@@ -18,6 +18,7 @@ import registry
 from .optional import optional_rest
 
 WORDS_A_MINUTE = 180
+DESCRIBED = 200  # letters of what is said of a page elsewhere
 SECONDS = {nodes.literal_block: 15, nodes.math_block: 12, nodes.figure: 30}
 """What it takes to take in a piece of code or an output, a displayed formula, a figure."""
 FOLDED = {"dropdown", "tag_hide-input", "tag_remove-cell", "exercise", "solution"}
@@ -80,9 +81,29 @@ def edition() -> str:
     return f"{version} of {day.day} {day:%B %Y}"
 
 
+def description(document: nodes.document) -> str:
+    """What a page is about, for who finds its address elsewhere: the first words of its text.
+
+    Whole sentences, as many as fit `DESCRIBED` letters, or the beginning of the first.
+    """
+    for paragraph in document.findall(nodes.paragraph):
+        if not isinstance(paragraph.parent, nodes.section) or any(paragraph.findall(nodes.math)):
+            continue
+        sentences = re.split(r"(?<=[.?!]) ", " ".join(paragraph.astext().split()))
+        said = sentences[0]
+        for sentence in sentences[1:]:
+            if len(said) + len(sentence) >= DESCRIBED:
+                break
+            said += f" {sentence}"
+        return said if len(said) <= DESCRIBED else said[:DESCRIBED].rpartition(" ")[0] + " …"
+    return ""
+
+
 def add_frame(app: Sphinx, pagename, templatename, context, doctree) -> None:
     """Give the page template what it prints around the text."""
     context["edition"] = edition()
+    if doctree is not None:
+        context["page_description"] = description(doctree)
     chapter = next((page for page in registry.chapters() if page.docname == pagename), None)
     if chapter is not None and doctree is not None:
         context["chapter_number"] = chapter.number
@@ -117,4 +138,4 @@ class GlossaryLetters(SphinxTransform):
 def setup(app: Sphinx) -> None:
     """Register the transform, and fill the template."""
     app.add_transform(GlossaryLetters)
-    app.connect("html-page-context", add_frame)
+    app.connect("html-page-context", add_frame, priority=600)  # the theme has its own description

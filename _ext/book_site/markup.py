@@ -10,7 +10,9 @@ from bs4.formatter import HTMLFormatter
 from sphinx.application import Sphinx
 
 from .entries import mark_entries
+from .formula_room import keep_room
 from .margin import add_cards, cards_of, place_notes
+from .pictures import lightened
 
 # Drawings, scripts and code are none of this module's business, and an HTML parser may alter them.
 OPAQUE = re.compile(r"<(svg|script|style|pre)\b.*?</\1>", re.S)
@@ -58,6 +60,13 @@ def hang_lines(pre: str) -> str:
     ).groups()
     lines = [hung(line) if len(line) > LONG else line for line in code.split("\n")]
     return opening + "\n".join(lines) + closing
+
+
+def mend_opaque(part: str) -> str:
+    """What is done to code and to pictures."""
+    if part.startswith("<pre"):
+        return hang_lines(part)
+    return lightened(part) if part.startswith("<svg") else part
 
 
 def fold_admonitions(soup: BeautifulSoup) -> None:
@@ -206,6 +215,7 @@ STEPS = (
     box_tables,
     free_captions,
     label_equations,
+    keep_room,
     line_arguments,
     keep_punctuation,
     list_references,
@@ -223,8 +233,7 @@ def mend(html: str, terms: Mapping[str, str] | None = None) -> str:
     place_notes(soup, kept)
     add_cards(soup, terms or {})
     writer = AsWritten(entity_substitution=EntitySubstitution.substitute_xml)
-    kept = [hang_lines(part) if part.startswith("<pre") else part for part in kept]
-    return show_opaque(soup.decode(formatter=writer), kept)
+    return show_opaque(soup.decode(formatter=writer), [mend_opaque(part) for part in kept])
 
 
 def page_contents(toc: str) -> str:

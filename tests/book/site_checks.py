@@ -12,13 +12,13 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route
 
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
+BEST_PRACTICE = "best-practice"  # of a page as a whole: landmarks, headings
 CONTRAST = "color-contrast"
 QUIETLY = {
     "resultTypes": ["violations"],
     "preload": False,  # axe would fetch the style sheets, which a file:// page may not do
 }
 ALL_BUT_CONTRAST = {
-    "runOnly": {"type": "tag", "values": WCAG},
     "rules": {CONTRAST: {"enabled": False}},
     **QUIETLY,
 }
@@ -212,16 +212,41 @@ def watched(browser: Browser, **options) -> Iterator[tuple[Page, list[str], list
         watch.page.context.close()
 
 
+STILL = 0.05
+LAYOUT_SHIFT = """() => new Promise((done) => {
+  let sum = 0;
+  new PerformanceObserver((list) => list.getEntries().forEach((one) => { sum += one.value; }))
+    .observe({type: "layout-shift", buffered: true});
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(sum))));
+})"""
 OPEN_OPTIONAL = """() => document.querySelectorAll("details.optional-rest")
   .forEach((box) => { box.open = true; })"""
 
 
-def open_page(page: Page, path: Path, query: str = "") -> None:
-    """Open a file of the site, its optional sections too; wait for scripts and formulas."""
+def load_page(page: Page, path: Path, query: str = "") -> None:
+    """Open a file of the site; wait for scripts, fonts and the formulas in view."""
     page.goto(path.as_uri() + query)
-    page.evaluate(OPEN_OPTIONAL)
     page.evaluate("() => window.MathJax?.startup?.promise")
     page.evaluate("() => document.fonts.ready.then(() => true)")
+
+
+def unfold(page: Page) -> None:
+    """Open the optional sections; set all formulas."""
+    page.evaluate(OPEN_OPTIONAL)
+    page.evaluate("() => window.bookMaths?.setAll()")
+    page.evaluate("() => document.fonts.ready.then(() => true)")
+
+
+def open_page(page: Page, path: Path, query: str = "") -> None:
+    """Open a file of the site with all that is folded or not yet set in it."""
+    load_page(page, path, query)
+    unfold(page)
+
+
+def shift_faults(page: Page) -> list[str]:
+    """While a page loads, hardly anything in view may move: the sum of all layout shifts."""
+    moved = page.evaluate(LAYOUT_SHIFT)
+    return [f"moves while it loads: {moved:.3f}"] if moved > STILL else []
 
 
 def thin_out(page: Page) -> None:
@@ -233,15 +258,17 @@ def thin_out(page: Page) -> None:
     page.evaluate(THIN_OUT, ALIKE)
 
 
-def axe_faults(page: Page, leave_out: str = "") -> list[str]:
-    """Violations of WCAG 2.0, 2.1 and 2.2, levels A and AA.
+def axe_faults(page: Page, leave_out: str = "", *, best_practice: bool = False) -> list[str]:
+    """Violations of WCAG 2.0, 2.1 and 2.2, levels A and AA, and of what axe calls best practice.
 
     The strokes inside a picture are hidden from a reader who hears the page, and are left out.
     """
     exclude = [[selector] for selector in ('svg[role="img"] > *', *leave_out.split())]
     if not page.evaluate("() => 'run' in (window.axe ?? {})"):
         page.evaluate(Axe().axe_script)
-    arguments = [exclude, ALIKE, ALL_BUT_CONTRAST, CONTRAST_ALONE]
+    tags = [*WCAG, BEST_PRACTICE] if best_practice else WCAG
+    rules = {**ALL_BUT_CONTRAST, "runOnly": {"type": "tag", "values": tags}}
+    arguments = [exclude, ALIKE, rules, CONTRAST_ALONE]
     return [
         f"axe {rule['id']}: {node['html'][:160]} {node.get('failureSummary', '')[:200]}"
         for rule in page.evaluate(AXE, arguments)

@@ -1,0 +1,142 @@
+"""What makes a page light and still: formulas in their time, fonts at once, small pictures."""
+
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+from docutils import nodes
+from PIL import Image
+from site_checks import load_page, open_page, watched
+
+import registry
+from book_site import assets, cards, formula_room, frame, pictures, thumbnails
+
+# Pictures ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "steps"),
+    [
+        ("M 0 324 \nL 426 324 \nL 426 0 \nz\n", "M0 324h426v-324z"),
+        ("M 1.000001 2.349 L 3.5 2.0", "M1 2.35l2.5 -0.35"),
+        ("M 0 0 L 1 1 z M 5 5 L 6 5", "M0 0l1 1zM5 5h1"),
+        ("M 1.23456 0 C 1 2 3.33333 4 5 6", "M1.23 0C1 2 3.33 4 5 6"),
+    ],
+)
+def test_a_path_is_written_in_steps(path, steps):
+    assert pictures.steps(path) == steps
+
+
+def test_a_picture_stays_where_it_was():
+    path = "M 9.472593 24.03 L 60.998519 142.29 L 60.998519 24.03 L 9.472593 24.03 z"
+    for old, new in zip(points(path), points(pictures.steps(path)), strict=True):
+        assert old == pytest.approx(new, abs=0.006)
+
+
+def points(path):
+    return [place for _, part in cards.points(path) for place in part]
+
+
+def test_a_picture_of_coarse_units_keeps_its_digits():
+    svg = '<svg viewBox="0 0 1 1"><path d="M 0.12345 0 L 1 1"/></svg>'
+    assert pictures.lightened(svg) == svg
+
+
+def test_scales_of_letters_are_kept():
+    glyph = '<use href="#a" transform="translate(3.14159 2) scale(0.015625)"/>'
+    light = pictures.lightened(f'<svg viewBox="0 0 400 300">{glyph}</svg>')
+    assert 'transform="translate(3.14 2) scale(0.015625)"' in light
+
+
+# The front page ---------------------------------------------------------------------------------
+
+
+def test_every_chapter_has_a_picture(site):
+    assert set(thumbnails.BEST) == {page.name for page in registry.chapters()}
+    page = (site / "intro.html").read_text(encoding="utf-8")
+    found = re.findall(r'<span class="bk-stamp">(.*?)</span>', page, re.S)
+    assert len(found) == len(thumbnails.BEST)
+    assert all(
+        picture.startswith('<svg class="bk-picture" aria-hidden="true"') for picture in found
+    )
+    assert "aria-label" not in "".join(found)
+
+
+def test_a_card_shows_title_and_figure(tmp_path):
+    box = '<rect x="10" y="10" width="80" height="80" style="fill: var(--sl-blue, #ff0000)"/>'
+    svg = f'<svg viewBox="0 0 100 100">{box}</svg>'
+    cards.draw_card(tmp_path / "a.png", "A title", 7, svg)
+    with Image.open(tmp_path / "a.png") as card:
+        assert card.size == (1200, 630)
+        assert card.convert("RGB").getpixel((900, 315)) == (255, 0, 0)
+
+
+def test_a_page_is_described_by_the_first_sentences_of_its_text():
+    raw = nodes.raw("", "<nav>You are here</nav>", format="html")
+    text = nodes.paragraph("", "", nodes.Text("What is a\nkey? It is asked for. " + "word " * 99))
+    page = nodes.section("", nodes.title("", "Title"), raw, text)
+    assert frame.description(page) == "What is a key? It is asked for."
+
+
+# In the browser ---------------------------------------------------------------------------------
+
+SET = """() => [...document.querySelectorAll(".math")].map((one) => [
+  one.querySelector("mjx-container") !== null,
+  one.checkVisibility() && one.getBoundingClientRect().top < innerHeight,
+])"""
+
+
+@pytest.mark.browser
+def test_formulas_are_set_as_they_come_into_view(browser, site):
+    with watched(browser, viewport={"width": 1280, "height": 800}) as (page, faults, loaded):
+        load_page(page, site / "chapters" / "14_attention.html")
+        found = page.evaluate(SET)
+        assert all(is_set for is_set, in_view in found if in_view)
+        assert sum(is_set for is_set, _ in found) < len(found) / 4
+        assert not [file for file in loaded if "AMS" in file.name]
+        page.keyboard.press("PageDown")
+        page.wait_for_function("() => [...document.querySelectorAll('.math')]"
+                               ".every((one) => one.querySelector('mjx-container'))")  # fmt: skip
+        assert not faults
+
+
+@pytest.mark.browser
+def test_paper_has_all_formulas_at_once(browser, site):
+    with watched(browser) as (page, faults, _):
+        load_page(page, site / "chapters" / "14_attention.html")
+        page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+        assert all(is_set for is_set, _ in page.evaluate(SET))
+        assert not faults
+
+
+@pytest.mark.browser
+def test_the_fonts_of_the_text_are_there_before_it_is_drawn(browser, site):
+    with watched(browser) as (page, _, loaded):
+        open_page(page, site / "chapters" / "notation.html")
+        names = {file.name for file in loaded}
+        assert not names & {font.rpartition("/")[2] for font in assets.FONTS.values()}
+        for family, style in assets.FONTS:
+            assert page.evaluate(f"() => document.fonts.check('{style} 1rem \"{family}\"')")
+
+
+# The room of a formula ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tex", "measured"),  # by MathJax, in units of the letters' size
+    [("X", 0.92), ("n = 7", 2.62), (r"d_\text{model} = 4", 4.51), (r"P(y \mid x)", 3.68)],
+)
+def test_a_formula_has_about_its_room(tex, measured):
+    assert formula_room.width(tex) == pytest.approx(measured, abs=0.2)
+
+
+def test_what_stands_below_a_line_makes_a_formula_taller():
+    assert formula_room.height(r"a \\ b") == 2 * formula_room.height("a")
+    assert formula_room.height(r"\frac{a}{b}") > formula_room.height("a")
+
+
+def test_each_formula_of_a_page_keeps_its_room():
+    page = '<p><span class="math">\\(x\\)</span></p><div class="math">\\[y\\]</div>'
+    soup = BeautifulSoup(page, "html.parser")
+    formula_room.keep_room(soup)
+    assert all("--room: " in one["style"] for one in soup.select(".math"))
