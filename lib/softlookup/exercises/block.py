@@ -80,7 +80,7 @@ def check_layer_norm(answer: Answer) -> str:
     return "Number for number what PyTorch gives for rows; (1, 2, 3, 4) becomes ∓1.3416, ∓0.4472."
 
 
-@exercise("return alpha, for post-norm.", "return beta, for pre-norm.")
+@exercise("return the size for post-norm.", "return the size for pre-norm.")
 def check_small_writes(post: Answer, pre: Answer) -> str:
     """Check how small writes must be for a share of the word to be left, in both orders.
 
@@ -419,7 +419,7 @@ def _post_mistakes(n: int, share: float, of_pre: float) -> Mistakes:
     return [
         (math.sqrt(share ** (-4 / n) - 1), "each block has two sums."),
         (share ** (-2 / n) - 1, "Pythagoras adds squares, so the size is a root."),
-        (share ** (-1 / n) - 1, "at a right angle a sum is sqrt(1 + alpha²) times as long."),
+        (share ** (-1 / n) - 1, "at a right angle a sum is sqrt(1 + size²) times as long."),
         (math.sqrt(share ** (-1 / n) - 1), "the lengths multiply, and each of them is a root."),
         (math.sqrt(of_pre), "that is for rows that are never cut back, as in pre-norm."),
     ]

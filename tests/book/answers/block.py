@@ -122,13 +122,13 @@ RIGHT[check_small_writes] = [
     (lambda n, s: round(post_size(n, s), 4), lambda n, s: round(pre_size(n, s), 4)),
 ]
 WRONG[check_small_writes] = [
-    (..., pre_size, "Nothing to check so far: return alpha"),
-    (post_size, ..., "Nothing to check so far: return beta"),
+    (..., pre_size, "Nothing to check so far: return the size for post"),
+    (post_size, ..., "Nothing to check so far: return the size for pre"),
     (pre_size, post_size, "For post-norm, 0.5 left after 24 blocks, your 0.25 is not right: that"),
     (post_size, post_size, "that is for rows that are cut back at each sum"),
     (lambda n, s: post_size(n / 2, s), pre_size, "each block has two sums"),
     (lambda n, s: post_size(n, s) ** 2, pre_size, "so the size is a root"),
-    (lambda n, s: s ** (-1 / (2 * n)) - 1, pre_size, "sqrt(1 + alpha²) times as long"),
+    (lambda n, s: s ** (-1 / (2 * n)) - 1, pre_size, "sqrt(1 + size²) times as long"),
     (lambda n, s: post_size(2 * n, s), pre_size, "the lengths multiply"),
     (lambda n, s: 1 / n**0.5, pre_size, "draw row and write as a triangle"),
     (post_size, lambda n, s: pre_size(n / 2, s), "each block adds two writes"),
