@@ -21,7 +21,13 @@ from answers import transformer as transformer_answers
 from answers import word2vec as word2vec_answers
 from torch.autograd.functional import jacobian
 
-from softlookup.analysis import head_gates, prune_greedily
+from softlookup.analysis import (
+    ablated_streams,
+    head_gates,
+    prune_greedily,
+    random_stack,
+    rank_residual,
+)
 from softlookup.attention import attention_weights, graph_mask
 from softlookup.attention.positions import period, sinusoidal
 from softlookup.exercises import (
@@ -39,8 +45,8 @@ from softlookup.exercises import (
     vector_search,
     word2vec,
 )
-from softlookup.exercises.block import residual_with
 from softlookup.exercises.many_heads_models import accuracy_with, disguised, train_alike
+from softlookup.layers import layer_norm
 from softlookup.translation import corpus_bleu
 from softlookup.words import MONEY, f1_score, precision, recall, rule_filter, similarity
 
@@ -388,22 +394,30 @@ def test_heads_that_are_not_there_are_refused():
 # 14. Block
 
 
+def left(seed, *, skip, feed_forward, norm):
+    x, blocks = random_stack(seed, 6)
+    parts = {"skip": skip, "feed_forward": feed_forward, "norm": norm}
+    return rank_residual(ablated_streams(blocks, x, **parts)[-1]).item()
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_what_keeps_tokens_apart(seed):
     """`question-is-attention-all-you-need`: no part beside the skip does it, nor both together."""
-    for parts in (), ("feed-forward",), ("norm",), ("feed-forward", "norm"):
-        assert residual_with(*parts, seed=seed) < 1e-9
-    assert residual_with("skip", seed=seed) > 0.4
-    assert residual_with("skip", "feed-forward", "norm", seed=seed) > 0.3
-    assert residual_with("skip", seed=seed) == residual_with("skip", seed=seed)
+    for feed_forward, norm in itertools.product((False, True), ("none", "pre")):
+        assert left(seed, skip=False, feed_forward=feed_forward, norm=norm) < 1e-9
+    assert left(seed, skip=True, feed_forward=False, norm="none") > 0.4
+    assert left(seed, skip=True, feed_forward=True, norm="pre") > 0.3
 
 
-def test_bad_switches():
-    rule = "switch must be one of 'skip', 'feed-forward', 'norm', 'half'; got switch='ffn'"
-    with pytest.raises(ValueError, match=rule):
-        residual_with("ffn")
-    with pytest.raises(ValueError, match="seed must be an integer of at least 0; got seed=-1"):
-        residual_with(seed=-1)
+def test_the_wrong_place_is_a_post_norm_stack():
+    """The exercise's program, in random blocks: what is left is what post-norm leaves."""
+    x, blocks = random_stack(0)
+    layers = [part.layer for one in blocks for part in (one.self_attention, one.feed_forward)]
+    for layer in layers:
+        u = layer_norm(x)
+        x = u + layer(u)
+    post = ablated_streams(blocks, random_stack(0)[0], norm="post")[-1]
+    assert rank_residual(x).item() == pytest.approx(rank_residual(post).item(), rel=0.2)
 
 
 # 15. Transformer

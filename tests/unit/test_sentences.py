@@ -92,6 +92,14 @@ def test_an_english_sentence_needs_no_glosses(shown):
     assert shown[0]["text/plain"].splitlines()[1:] == ["so it", "it: 0.25 0.75"]
 
 
+def test_no_number_stands_below_a_word_that_nobody_may_read(shown):
+    show_readings(["so", "it"], torch.tensor([[1.0, 0.0]]), [1], unread=[1], **TEXTS)
+    page = shown[0]["text/html"]
+    assert re.findall(r'<span class="ss-number"[^>]*>(.*?)</span>', page) == ["1.00"]
+    assert re.findall(r'<bdi lang="en">(.*?)</bdi>', page) == ["it", "so", "it"]
+    assert shown[0]["text/plain"].splitlines()[1:] == ["so it", "it: 1.00"]
+
+
 def test_each_number_stands_on_the_one_colour_of_its_share(shown):
     readings(weights=WEIGHTS[:1] / 3, readers=[1])
     found = re.findall(r"background: (#\w+); color: (#\w+)", shown[0]["text/html"])

@@ -105,7 +105,7 @@ def attention(
         ValueError: The shapes or the dtypes do not fit, or ``mask`` is not boolean.
 
     Source: Vaswani et al. 2017, section 3.2.1; lecture 000, "Attention is all you need".
-    Chapter: attention#scaled-dot-product.
+    Chapter: attention#all-rows-at-once.
 
     Example:
         >>> import torch

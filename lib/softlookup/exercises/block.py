@@ -1,4 +1,4 @@
-"""Checks of chapter 17: LayerNorm and its gradient, the switch that matters, a block, a memory."""
+"""Checks of chapter 17: LayerNorm and its gradient, small writes, a block, a memory."""
 
 import math
 from collections.abc import Callable
@@ -8,9 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from softlookup.analysis import ablated_streams, random_stack, rank_residual
 from softlookup.attention import MultiHeadAttention
-from softlookup.checks import require_choice, require_int
 from softlookup.exercises.compare import (
     Mistakes,
     advised,
@@ -25,19 +23,16 @@ from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.layers import FeedForward, layer_norm
 from softlookup.masks import causal_mask
 
-_SWITCHES = ("skip", "feed-forward", "norm", "half")
-_CHANGES = ("norm", "half")
-_BLOCKS = 6
 _ZERO = {"feed-forward": True, "attention": True, "causal attention": False}
 _DIGITS = 3
 _ENTRIES = 4
 _ORDER = ("x", "norm 1", "attention", "sum 1", "norm 2", "feed-forward", "sum 2")
 _ARROWS = {
-    ("x", "norm 1"): "attention reads a normalised copy of x.",
+    ("x", "norm 1"): "attention reads a normalized copy of x.",
     ("norm 1", "attention"): "attention reads what the first norm gives.",
     ("attention", "sum 1"): "what attention writes is added.",
     ("x", "sum 1"): "x itself goes past attention, to the first sum.",
-    ("sum 1", "norm 2"): "the feed-forward layer reads a normalised copy of the first sum.",
+    ("sum 1", "norm 2"): "the feed-forward layer reads a normalized copy of the first sum.",
     ("norm 2", "feed-forward"): "the feed-forward layer reads what the second norm gives.",
     ("feed-forward", "sum 2"): "what the feed-forward layer writes is added.",
     ("sum 1", "sum 2"): "the first sum goes past the feed-forward layer, to the second.",
@@ -51,7 +46,7 @@ _SHAPES = {
 }
 
 
-@exercise("return the normalised tokens, one per column.")
+@exercise("return the normalized tokens, one per column.")
 def check_layer_norm(answer: Answer) -> str:
     """Check a LayerNorm of tokens as columns against ``torch.nn.functional.layer_norm``.
 
@@ -85,38 +80,34 @@ def check_layer_norm(answer: Answer) -> str:
     return "Number for number what PyTorch gives for rows; (1, 2, 3, 4) becomes ∓1.3416, ∓0.4472."
 
 
-@exercise("name the part.", "measure the residuals.")
-def check_switch(part: Answer, evidence: Answer) -> str:
-    """Check what helps the skip more to keep the tokens of six random blocks apart.
+@exercise("return the size for post-norm.", "return the size for pre-norm.")
+def check_small_writes(post: Answer, pre: Answer) -> str:
+    """Check how small writes must be for a share of the word to be left, in both orders.
 
     Args:
-        part: The learner's word: "norm" or "half".
-        evidence: The residual with the skip alone and with the skip and each of the two, under the
-            names "skip", "norm" and "half", from ``residual_with``.
+        post: The learner's function of (n_blocks, share) for post-norm: the length of a write,
+            measured in the row to which it is added.
+        pre: The same for pre-norm, measured in the word that came in.
 
     Chapter: block#exercises
     """
-    if part.value not in _CHANGES:
-        names = " or ".join(map(repr, _CHANGES))
-        raise Wrong(f"The part is {names}; yours is {part.value!r}.")
-    found = {
-        name: scalar(residual, f"The residual of {name!r}")
-        for name, residual in evidence.named(("skip", *_CHANGES), "The evidence").items()
-    }
-    near = {"rel_tol": 0.01, "abs_tol": 1e-12}
-    for name, residual in found.items():
-        beside = dict.fromkeys(("skip", name))  # the skip itself is named once
-        if not math.isclose(residual, residual_with(*beside), **near):
-            is_alone = math.isclose(residual, residual_with(name), **near)
-            without = " That is without a skip." if is_alone else ""
-            call = f"residual_with({', '.join(map(repr, beside))})"
-            raise Wrong(f"For {name!r} you have {residual:.2g}.{without} Call {call}.")
-    if part.value != "half":
-        less = f"{found['norm']:.2f}, less than {found['half']:.2f}"
-        raise Wrong(f"With the norm your own evidence is {less} with half the writes.")
+    for n_blocks, share in (24, 0.5), (96, 0.5), (3, 0.9):
+        n = 2 * n_blocks  # sums
+        right_post, right_pre = share ** (-2 / n) - 1, (share**-2 - 1) / n
+        cases = [
+            (post, "post-norm", right_post, _post_mistakes(n, share, right_pre)),
+            (pre, "pre-norm", right_pre, _pre_mistakes(n, share, right_post)),
+        ]
+        for answer, kind, square, mistakes in cases:
+            right = math.sqrt(square)
+            found = scalar(answer(n_blocks, share), f"For {kind} the size")
+            if not math.isclose(found, right, rel_tol=2e-3):
+                left = f"{share:g} left after {n_blocks} blocks"
+                hint = advised(found, mistakes, "draw row and write as a triangle.", rel_tol=1e-6)
+                raise Wrong(f"For {kind}, {left}, your {found:.3g} is not right: {hint}")
     return (
-        "Both help, and half the writes help more. A pre-norm stream outgrows its writes only "
-        "slowly: in the first blocks they are still as long as it is."
+        "Four times as many blocks, and both sizes are halved, or very nearly: in both orders "
+        "the writes must shrink like one over the root of the depth."
     )
 
 
@@ -246,52 +237,46 @@ def check_drawing(arrows: Answer, shapes: Answer) -> str:
     return "Eight arrows: what enters either sum has the shape of what entered the block."
 
 
-@exercise("return what leaves the stack.", 'say "no norm", "pre-norm" or "post-norm".')
-def check_wrong_place(stack: Answer, like: Answer) -> str:
-    """Check a stack in which the sum, too, takes the normalised copy, and what it is most like.
+@exercise("return what the wrong program gives.")
+def check_wrong_place(answer: Answer) -> str:
+    """Check a stack whose sums take the normalized copy, made from parts of a post-norm stack.
 
     Args:
-        stack: The learner's function of (x, layers), which returns what leaves the last layer.
-        like: Which right stack leaves about as much of the tokens' differences after 24 blocks.
+        answer: The learner's function of (x, all_but_last, last), which returns what leaves the
+            wrong stack. The first part passes rows through all layers of a post-norm stack but the
+            last, and the second is what the last layer writes.
 
     Chapter: block#exercises
     """
     x, layers = draw(5, 6, seed=19), [torch.sin, lambda rows: rows.flip(0), torch.tanh]
-    right = pre = post = x
+    last = layers[-1]
+
+    def all_but_last(rows: Tensor) -> Tensor:
+        for layer in layers[:-1]:
+            rows = layer_norm(rows + layer(rows))
+        return rows
+
+    right = x
     for layer in layers:
         u = layer_norm(right)
         right = u + layer(u)
-        pre, post = pre + layer(layer_norm(pre)), layer_norm(post + layer(post))
-    once = layer_norm(x)
-    for layer in layers:
-        once = once + layer(once)
-    sample = x
-    for layer in layers:
-        u = (sample - sample.mean(-1, keepdim=True)) / sample.std(-1, keepdim=True)
-        sample = u + layer(u)
+    z, late, sample = all_but_last(layer_norm(x)), all_but_last(x), all_but_last(_sample_norm(x))
     mistakes = [
-        (pre, "that is pre-norm as it should be. Here the sum takes the normalised copy, too."),
-        (post, "that is post-norm. Here the norm comes before the layer, but on both ways."),
-        (once, "each layer has a norm of its own."),
+        (late + last(late), "the program begins with a norm; a post-norm stack does not."),
+        (layer_norm(late + last(late)), "that is post-norm as it should be: it begins and ends "
+         "in another way than the program."),
         (layer_norm(right), "there is no norm after the last layer."),
-        (
-            sample,
-            "the variance is the mean of the squares: std divides by n − 1 unless told not to.",
-        ),
-    ]
-    aside = "For each layer, u is the normalised x, and x becomes u + layer(u)."
+        (z, "the last layer has not written yet."),
+        (last(z), "the last layer's write is added to what it reads."),
+        (sample + last(sample), "the variance is the mean of the squares: std divides by n − 1 "
+         "unless told not to."),
+    ]  # fmt: skip
+    aside = "Write both stacks down, for three layers: norm, sum, norm, sum, and so on."
     # A norm of one's own, with another epsilon or none, is as good: it differs by some 1e-5.
-    compare(stack(x, layers), right, "The result", mistakes, aside, tolerance=1e-3)
-    choices = "no norm", "pre-norm", "post-norm"
-    named = str(like.value).strip().lower()
-    if named not in choices:
-        raise Wrong(f"The second answer is one of {', '.join(map(repr, choices))}.")
-    if named != "post-norm":
-        said = "Run your stack on the 48 layers and measure rank_residual."
-        raise Wrong(f"It is not {named!r} that comes nearest. {said}")
+    compare(answer(x, all_but_last, last), right, "The result", mistakes, aside, tolerance=1e-3)
     return (
-        "In the code one name differs, u + F(u) in the place of x + F(u), and the stream is cut "
-        "back to size at each layer again."
+        "In the code one name differs, u + F(u) in the place of x + F(u), and the program is a "
+        "post-norm stack with a norm below it and without its last one."
     )
 
 
@@ -361,7 +346,7 @@ def check_fold(answer: Answer) -> str:
         (bias @ W, "the layer's own b is missing."),
         (bias @ (weight[:, None] * W) + b, "the shift comes after the gain: it meets W as it was."),
     ]
-    aside = "W is right, b is not: what does the old layer make of a normalised row of zeros?"
+    aside = "W is right, b is not: what does the old layer make of a normalized row of zeros?"
     compare(folded_b, bias @ W + b, "b", mistakes, aside)
     return "The same numbers with 2 d_model parameters fewer."
 
@@ -372,7 +357,7 @@ def check_norm_gradient(answer: Answer) -> str:
 
     Args:
         answer: The learner's function of (x, upstream, eps): one token per row, the gradient of
-            the loss with respect to the normalised rows, and epsilon. It returns the gradient with
+            the loss with respect to the normalized rows, and epsilon. It returns the gradient with
             respect to x. There is neither gain nor shift.
 
     Chapter: block#exercises
@@ -429,45 +414,33 @@ def check_addition(W_1: Answer, b_1: Answer, W_2: Answer, b_2: Answer) -> str:
     return f"All nine sums with {d_ff} entries; {fewest}."
 
 
-def residual_with(*switches: str, seed: int = 0) -> float:
-    """The residual of 16 random tokens after six random blocks that have only these parts.
+def _post_mistakes(n: int, share: float, of_pre: float) -> Mistakes:
+    """Known wrong sizes of writes after which a norm follows, with what to say about each."""
+    return [
+        (math.sqrt(share ** (-4 / n) - 1), "each block has two sums."),
+        (share ** (-2 / n) - 1, "Pythagoras adds squares, so the size is a root."),
+        (share ** (-1 / n) - 1, "at a right angle a sum is sqrt(1 + size²) times as long."),
+        (math.sqrt(share ** (-1 / n) - 1), "the lengths multiply, and each of them is a root."),
+        (math.sqrt(of_pre), "that is for rows that are never cut back, as in pre-norm."),
+    ]
 
-    Attention is always there. The norm, where it is on, stands before each layer, and "half" halves
-    what each layer writes.
 
-    Args:
-        switches: Any of "skip", "feed-forward", "norm" and "half".
-        seed: Draws the tokens and the matrices.
+def _pre_mistakes(n: int, share: float, of_post: float) -> Mistakes:
+    """Known wrong sizes of writes that pile up, with what to say about each."""
+    return [
+        (math.sqrt(2 * (share**-2 - 1) / n), "each block adds two writes."),
+        ((share**-2 - 1) / n, "Pythagoras adds squares, so the size is a root."),
+        ((1 / share - 1) / n, "at right angles the squares of lengths add up, not the lengths."),
+        (math.sqrt((1 / share - 1) / n), "the share is one of lengths: square it."),
+        (1 / (share * math.sqrt(n)), "the word itself is one of the pieces."),
+        (math.sqrt((share**-2 - 1) / (n - 1)), "after the last block there are two writes each."),
+        (math.sqrt(of_post), "that is for rows that are cut back at each sum, as in post-norm."),
+    ]
 
-    Returns:
-        From 0, all tokens the same, to 1.
 
-    Raises:
-        ValueError: A switch is unknown, or ``seed`` no integer of at least 0.
-
-    Chapter: block#exercises
-
-    Example:
-        >>> residual_with() < 1e-9 < residual_with("skip", "norm")
-        True
-    """
-    require_int(0, seed=seed)
-    for switch in switches:
-        require_choice(_SWITCHES, switch=switch)
-    with torch.random.fork_rng(devices=[]):
-        x, blocks = random_stack(seed, _BLOCKS)
-    if "half" in switches:
-        for block in blocks:
-            block.self_attention.layer.W_O.weight.mul_(0.5)
-            block.feed_forward.layer.W_2.weight.mul_(0.5)
-    streams = ablated_streams(
-        blocks,
-        x,
-        skip="skip" in switches,
-        feed_forward="feed-forward" in switches,
-        norm="pre" if "norm" in switches else "none",
-    )
-    return rank_residual(streams[-1]).item()
+def _sample_norm(x: Tensor) -> Tensor:
+    """The norm of somebody who divides by n − 1."""
+    return (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True)
 
 
 def _check_count(answer: Answer, right: int, what: str, mistakes: Mistakes, aside: str) -> None:
@@ -557,7 +530,7 @@ def _block_mistakes(x: Tensor, parts: SimpleNamespace) -> Mistakes:
     if first:
         half = x + parts.self_attn(one(x), x, x)[0]
         mistakes.append(
-            (half + think(two(half)), "keys and values come from normalised rows, too.")
+            (half + think(two(half)), "keys and values come from normalized rows, too.")
         )
         skipped = attend(one(x))
         mistakes.append((skipped + think(two(skipped)), "attention needs its skip, too."))

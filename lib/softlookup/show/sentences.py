@@ -67,6 +67,7 @@ def show_readings(
     caption: str,
     name: str,
     glosses: Sequence[str] = (),
+    unread: Sequence[int] = (),
     lang: str = "en",
     direction: str = "ltr",
 ) -> None:
@@ -83,6 +84,7 @@ def show_readings(
         caption: What stands below.
         name: The figure's name in links.
         glosses: What each word means, in English; left out where the sentence is English.
+        unread: Places of words that nobody may read; no number stands below them.
         lang: The words' language, as BCP 47 names it: "fa" is Persian.
         direction: "rtl" lays the sentence out from right to left.
 
@@ -99,14 +101,21 @@ def show_readings(
     blocks, plain = [], [" ".join(meanings)]
     for reader, row in zip(readers, weights.detach().tolist(), strict=True):
         chips = [
-            _chip(words[j], [*glosses][j : j + 1], value, lang, j == reader)
+            _chip(
+                words[j],
+                [*glosses][j : j + 1],
+                "" if j in unread else _number(value),
+                lang,
+                j == reader,
+            )
             for j, value in enumerate(row)
         ]
         who = f"{_isolated(words[reader], lang)}, word {reader}, reads"
         blocks.append(
             f'<p class="ss-who">{who}</p><ol class="ss-row" dir="{direction}">{"".join(chips)}</ol>'
         )
-        plain.append(f"{meanings[reader]}: " + " ".join(f"{value:.2f}" for value in row))
+        read = [f"{value:.2f}" for j, value in enumerate(row) if j not in unread]
+        plain.append(f"{meanings[reader]}: {' '.join(read)}")
     _show("".join(blocks), "\n".join(plain), alt, caption, name)
 
 
@@ -122,12 +131,15 @@ def _isolated(text: str, lang: str) -> str:
     return f'<bdi lang="{html.escape(lang)}">{html.escape(text)}</bdi>'
 
 
-def _chip(word: str, gloss: Sequence[str], weight: float, lang: str, own: bool) -> str:
-    kind = "ss-word ss-own" if own else "ss-word"
-    meaning = "".join(f'<small lang="en" dir="ltr">{html.escape(text)}</small>' for text in gloss)
+def _number(weight: float) -> str:
     colour = share_colour(weight)
     paint = f"background: {colour}; color: {ink_on(colour)}"
-    number = f'<span class="ss-number" dir="ltr" style="{paint}">{weight:.2f}</span>'
+    return f'<span class="ss-number" dir="ltr" style="{paint}">{weight:.2f}</span>'
+
+
+def _chip(word: str, gloss: Sequence[str], number: str, lang: str, own: bool) -> str:
+    kind = "ss-word ss-own" if own else "ss-word"
+    meaning = "".join(f'<small lang="en" dir="ltr">{html.escape(text)}</small>' for text in gloss)
     return f'<li class="{kind}">{_isolated(word, lang)}{meaning}{number}</li>'
 
 

@@ -14,9 +14,8 @@ from softlookup.exercises.block import (
     check_norm_gradient,
     check_one_layer,
     check_order,
-    check_switch,
+    check_small_writes,
     check_wrong_place,
-    residual_with,
 )
 from softlookup.layers import layer_norm
 from softlookup.models import Sublayer
@@ -90,35 +89,58 @@ WRONG[check_layer_norm] = [
 ]
 
 
-# The switch
+# Small writes
 
 
-def evidence(**changes):
-    beside = {"skip": (), "norm": ("norm",), "half": ("half",)}
-    found = {name: residual_with("skip", *others) for name, others in beside.items()}
-    return found | {name.replace("_", "-"): value for name, value in changes.items()}
+def post_size(n_blocks, share):
+    return (share ** (-1 / n_blocks) - 1) ** 0.5
 
 
-ROUNDED = {name: float(f"{value:.3g}") for name, value in evidence().items()}
-RIGHT[check_switch] = [("half", evidence()), ("half", ROUNDED)]
-WRONG[check_switch] = [
-    (part, None if changes is None else evidence(**changes), advice)
-    for part, changes, advice in [
-        (..., {}, "Nothing to check so far: name the part"),
-        ("half", None, "Nothing to check so far: measure the residuals"),
-        ("skip", {}, "The part is 'norm' or 'half'; yours is 'skip'"),
-        ("norm", {}, "0.59, less than 0.89 with half the writes"),
-        ("half", {"skip": 0.3}, "For 'skip' you have 0.3. Call residual_with('skip')"),
-        ("half", {"norm": residual_with("norm")}, "That is without a skip"),
-        ("half", {"norm": 0.3}, "Call residual_with('skip', 'norm')"),
-        ("half", {"half": residual_with("skip")}, "Call residual_with('skip', 'half')"),
-        ("half", {"softmax": 0.1}, "a dictionary with the keys 'skip', 'norm', 'half'"),
-        ("half", {"skip": "much"}, "should be numbers"),
-    ]
+def pre_size(n_blocks, share):
+    return ((share**-2 - 1) / (2 * n_blocks)) ** 0.5
+
+
+def halved(left):
+    """A size found by halving, for a function of (size, blocks) that says what is left."""
+
+    def find(n_blocks, share):
+        low, high = 0.0, 10.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if left(middle, n_blocks) > share else (low, middle)
+        return torch.tensor(low)
+
+    return find
+
+
+RIGHT[check_small_writes] = [
+    (post_size, pre_size),
+    (
+        halved(lambda size, n: (1 + size**2) ** -n),
+        halved(lambda size, n: (1 + 2 * n * size**2) ** -0.5),
+    ),
+    (lambda n, s: round(post_size(n, s), 4), lambda n, s: round(pre_size(n, s), 4)),
 ]
-
-
-WRONG[check_switch] += [("half", [0.6, 0, 0], "The evidence should be a dictionary")]
+WRONG[check_small_writes] = [
+    (..., pre_size, "Nothing to check so far: return the size for post"),
+    (post_size, ..., "Nothing to check so far: return the size for pre"),
+    (pre_size, post_size, "For post-norm, 0.5 left after 24 blocks, your 0.25 is not right: that"),
+    (post_size, post_size, "that is for rows that are cut back at each sum"),
+    (lambda n, s: post_size(n / 2, s), pre_size, "each block has two sums"),
+    (lambda n, s: post_size(n, s) ** 2, pre_size, "so the size is a root"),
+    (lambda n, s: s ** (-1 / (2 * n)) - 1, pre_size, "sqrt(1 + size²) times as long"),
+    (lambda n, s: post_size(2 * n, s), pre_size, "the lengths multiply"),
+    (lambda n, s: 1 / n**0.5, pre_size, "draw row and write as a triangle"),
+    (post_size, lambda n, s: pre_size(n / 2, s), "each block adds two writes"),
+    (post_size, lambda n, s: pre_size(n, s) ** 2, "so the size is a root"),
+    (post_size, lambda n, s: (1 / s - 1) / (2 * n), "the squares of lengths add up"),
+    (post_size, lambda n, s: pre_size(n, s**0.5), "the share is one of lengths"),
+    (post_size, lambda n, s: 1 / (s * (2 * n) ** 0.5), "the word itself is one of the pieces"),
+    (post_size, lambda n, s: pre_size(n - 0.5, s), "two writes each"),
+    (post_size, lambda n, s: 0.1, "draw row and write as a triangle"),
+    (post_size, 0.25, "The check wants the function itself"),
+    (lambda n, s: "small", pre_size, "should be numbers"),
+]
 
 
 # Order
@@ -272,7 +294,7 @@ WRONG[check_block] += [
     (..., "Nothing to check so far"),
     (lambda x, p: None, "Nothing to check so far"),
     (only(True, normed_stream), "the sum takes x itself, not its norm"),
-    (only(True, normed_query), "keys and values come from normalised rows, too"),
+    (only(True, normed_query), "keys and values come from normalized rows, too"),
     (lambda x, p: book_block(x, p)[0], "should have shape (3, 7, 6)"),
     (lambda x, p: p(x), "TypeError"),
 ]
@@ -323,67 +345,43 @@ WRONG[check_drawing] = [
 # The norm in the wrong place
 
 
-def wrong_place(x, layers):
-    for layer in layers:
-        u = layer_norm(x)
-        x = u + layer(u)
-    return x
-
-
-def pre_stack(x, layers):
-    for layer in layers:
-        x = x + layer(layer_norm(x))
-    return x
-
-
-def post_stack(x, layers):
-    for layer in layers:
-        x = layer_norm(x + layer(x))
-    return x
-
-
-def one_norm(x, layers):
-    x = layer_norm(x)
-    for layer in layers:
-        x = x + layer(x)
-    return x
-
-
-def wrong_place_with(norm):
-    def stack(x, layers):
-        for layer in layers:
-            u = norm(x)
-            x = u + layer(u)
-        return x
-
-    return stack
-
-
 def unit(x, *, correction=0):
     """A norm by hand, without a guard under the root."""
     return (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=correction, keepdim=True)
 
 
+def wrong_place_with(norm):
+    def program(x, all_but_last, last):
+        z = all_but_last(norm(x))
+        return z + last(z)
+
+    return program
+
+
+def post_stack(x, all_but_last, last, *, begin=None, end=None):
+    z = all_but_last(begin(x) if begin else x)
+    y = z + last(z)
+    return end(y) if end else y
+
+
 RIGHT[check_wrong_place] = [
-    (wrong_place, "post-norm"),
-    (wrong_place_with(unit), "post-norm"),
-    (wrong_place_with(lambda x: F.layer_norm(x, x.shape[-1:], eps=1e-3)), "post-norm"),
-    (lambda x, layers: wrong_place(x.float(), layers), "post-norm"),
+    (wrong_place_with(layer_norm),),
+    (wrong_place_with(unit),),
+    (wrong_place_with(lambda x: F.layer_norm(x, x.shape[-1:], eps=1e-3)),),
+    (wrong_place_with(lambda x: layer_norm(x.float())),),
 ]
 
 
 WRONG[check_wrong_place] = [
-    (..., "post-norm", "Nothing to check so far: return what leaves the stack"),
-    (wrong_place, ..., 'Nothing to check so far: say "no norm"'),
-    (pre_stack, "post-norm", "that is pre-norm as it should be"),
-    (post_stack, "post-norm", "that is post-norm. Here"),
-    (one_norm, "post-norm", "each layer has a norm of its own"),
-    (lambda x, f: layer_norm(wrong_place(x, f)), "post-norm", "no norm after the last layer"),
-    (lambda x, f: x, "post-norm", "x becomes u + layer(u)"),
-    (wrong_place_with(lambda x: unit(x, correction=1)), "post-norm", "divides by n − 1"),
-    (wrong_place, "pre-norm", "It is not 'pre-norm' that comes nearest"),
-    (wrong_place, "no norm", "It is not 'no norm' that comes nearest"),
-    (wrong_place, "both", "The second answer is one of"),
+    (..., "Nothing to check so far: return what the wrong program gives"),
+    (post_stack, "the program begins with a norm"),
+    (lambda *a: post_stack(*a, end=layer_norm), "that is post-norm as it should be"),
+    (lambda *a: post_stack(*a, begin=layer_norm, end=layer_norm), "no norm after the last layer"),
+    (lambda x, f, g: f(layer_norm(x)), "the last layer has not written yet"),
+    (lambda x, f, g: g(f(layer_norm(x))), "is added to what it reads"),
+    (wrong_place_with(lambda x: unit(x, correction=1)), "divides by n − 1"),
+    (lambda x, f, g: x, "Write both stacks down"),
+    (lambda x, f, g: x + g(layer_norm(x)), "Write both stacks down"),
 ]
 
 
