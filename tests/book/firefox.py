@@ -18,14 +18,17 @@ PROGRAMS = ("firefox-esr", "firefox")
 SECONDS = 120
 ODD = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 RUN = """const [code, text, done] = arguments;
-const odd = ["NaN", "Infinity", "-Infinity"];
-const asText = (_, one) => ArrayBuffer.isView(one) ? Array.from(one)
-    : typeof one === "number" && !Number.isFinite(one) ? {odd: String(one)} : one;
-const asNumber = (_, one) => odd.includes(one?.odd) ? Number(one.odd) : one;
-(async () => {
-    const found = await (0, eval)(code)(JSON.parse(text, asNumber));
-    return JSON.stringify([found ?? null], asText);
-})().then((said) => done(["found", said]), (error) => done(["error", String(error)]));"""
+const run = window.eval(`(code, text) => {
+    const odd = ["NaN", "Infinity", "-Infinity"];
+    const asText = (_, one) => ArrayBuffer.isView(one) ? Array.from(one)
+        : typeof one === "number" && !Number.isFinite(one) ? {odd: String(one)} : one;
+    const asNumber = (_, one) => odd.includes(one?.odd) ? Number(one.odd) : one;
+    return (async () => {
+        const found = await window.eval(code)(JSON.parse(text, asNumber));
+        return JSON.stringify([found ?? null], asText);
+    })();
+}`);
+run(code, text).then((said) => done(["found", said]), (error) => done(["error", String(error)]));"""
 """Runs a function in the page. Numbers that JSON does not know go to and fro as their names."""
 
 
@@ -55,6 +58,9 @@ class Firefox:
             self._read()  # who is there
             self.ask("WebDriver:NewSession")
             self.ask("WebDriver:SetTimeouts", script=1000 * SECONDS)
+            blank = Path(self.profile.name, "blank.html")  # the first page would forbid `eval`
+            blank.write_text("<!doctype html><title>Blank</title>", encoding="utf-8")
+            self.open(blank.as_uri())
         except BaseException:
             self.process.kill()
             self.process.wait()

@@ -22,20 +22,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-from safetensors import torch as safe
-from torch import Tensor, nn
+from torch import Tensor
 
 from softlookup.data import tiny_shakespeare
-from softlookup.files import replace_file
-from softlookup.language_models import (
-    bits_per_byte,
-    known_words,
-    next_token_log_probabilities,
-    next_token_loss,
-    random_pieces,
-)
-from softlookup.models import GPT, GPTConfig
-from softlookup.models.gpt import storage
+from softlookup.language_models import greedy, known_words, random_pieces
+from softlookup.models import GPT, GPTConfig, load_gpt, save_gpt
+from softlookup.recorded import shakespeare_gpt
 from softlookup.recorded.ngram_shakespeare import SMALL_TEXT
 from softlookup.recorded.record import checksums
 from softlookup.recorded.version import code_version
@@ -135,7 +127,7 @@ def run(
     ids = ids_of(learn, tokens)
     losses = train(model, ids, n_steps, **sizes, after_step=look)
     model.load_state_dict(best)
-    kept, _ = storage.load_gpt(path)
+    kept, _ = load_gpt(path)
     content = Path(path).read_bytes()
     return {
         "trials": trials,
@@ -178,7 +170,7 @@ def train(
     chance = torch.Generator().manual_seed(SEED)
     return train_model(
         model,
-        next_loss,
+        shakespeare_gpt.next_loss,
         random_pieces(ids, length, batch_size, generator=chance),
         optimizers=recipe_optimizers(model),
         n_steps=n_steps,
@@ -203,39 +195,26 @@ def text_of(ids: list[int], tokens: Tokens) -> str:
     return "".join(tokens[i] for i in ids)
 
 
-def next_loss(model: nn.Module, ids: Tensor) -> Tensor:
-    """The mean loss of the next token."""
-    return next_token_loss(model(ids), ids)
-
-
-@torch.no_grad()
-def held_out_bits(model: nn.Module, tokens: Tokens, text: str, length: int) -> float:
+def held_out_bits(model: GPT, tokens: Tokens, text: str, length: int) -> float:
     """Bits per byte, each token told from half a piece of tokens at least."""
     ids = ids_of(text, tokens)
-    logs = next_token_log_probabilities(model, ids, length, stride=length // 2)
-    return bits_per_byte(logs.sum().item(), len(text.encode()))
+    return shakespeare_gpt.held_out_bits(model, ids, length, len(text.encode()))
 
 
-@torch.no_grad()
 def greedy_text(model: GPT, tokens: Tokens, prompt: str, n_written: int) -> str:
     """The prompt and how it goes on, always with the most probable token."""
-    ids = ids_of(prompt, tokens).tolist()
-    for _ in range(n_written):
-        ids.append(int(model(torch.tensor([ids]))[0, -1].argmax()))
-    return text_of(ids, tokens)
+    ids = ids_of(prompt, tokens).unsqueeze(0)
+    (text,) = greedy(model.step, model.start(ids[:, :-1]), ids[:, -1], None, n_written)
+    return text_of(ids[0].tolist() + text.ids, tokens)
 
 
 def keep(path: str | os.PathLike, model: GPT, tokens: Tokens, step: int) -> None:
     """Write the weights in half precision, and beside them where they come from."""
-    storage.save_gpt(path, model, tokens)
-    with storage.safetensors.safe_open(path, framework="pt") as file:
-        texts = dict(file.metadata())
-    texts |= {
+    texts = {
         "data": json.dumps(checksums(DATA)),
         "seed": str(SEED),
         "step": str(step),
         "code": code_version(sys.modules[__name__]),
         "command": "make record NAME=capstone",
     }
-    halves = {name: part.half() for name, part in safe.load(Path(path).read_bytes()).items()}
-    replace_file(Path(path), safe.save(halves, texts))
+    save_gpt(path, model, tokens, dtype=torch.float16, texts=texts)

@@ -3,39 +3,50 @@
 import dataclasses
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
 from safetensors.torch import save
 from torch import Tensor
 
-from softlookup.checks import checked, require, require_distinct
+from softlookup.checks import checked, require, require_choice, require_distinct
 from softlookup.files import replace_file, tensors_and_texts
 from softlookup.models.gpt.configuration import GPTConfig
 from softlookup.models.gpt.model import GPT
 from softlookup.tokenization import BytePairTokenizer
 
 KIND = {"softlookup": "gpt"}
+TOKENS = ("letters", "tokenizer", "without")
+"""What else ``load_gpt`` reads of a file, where it is there."""
 
 
 @checked
 def save_gpt(
-    path: str | os.PathLike, model: GPT, tokens: Sequence[str] | BytePairTokenizer
+    path: str | os.PathLike,
+    model: GPT,
+    tokens: Sequence[str] | BytePairTokenizer,
+    *,
+    dtype: torch.dtype = torch.float32,
+    texts: Mapping[str, str] | None = None,
 ) -> None:
     """Write a model to a safetensors file: its weights, its config and what its ids stand for.
 
-    The tensors have their names in ``model.state_dict()``, in single precision, in which the
-    browser computes; config and tokens stand in the metadata as JSON.
+    The tensors have their names in ``model.state_dict()``; config and tokens stand in the metadata
+    as JSON.
 
     Args:
         path: The file. One that exists is replaced, by a whole one or not at all.
         model: Its weights must be finite.
         tokens: The token of each id, or a tokenizer, with ``vocab_size`` of them.
+        dtype: Of the numbers in the file: single precision, in which the browser computes, or
+            half, for a small file.
+        texts: What else the file shall say of itself, by name.
 
     Raises:
         ValueError: The folder does not exist, there are more or fewer tokens than the model
-            knows, one comes twice, or a weight is not finite.
+            knows, one comes twice, ``dtype`` is another, a weight is not finite in it, or one of
+            ``texts`` has a name that the file uses itself.
 
     Chapter: training#optional-checkpoints.
 
@@ -50,14 +61,18 @@ def save_gpt(
     path = Path(path)
     require(path.parent.is_dir(), "the folder of the file must exist", folder=str(path.parent))
     _require_one_each(tokens, model.config)
-    tensors = {name: tensor.cpu().float().clone() for name, tensor in model.state_dict().items()}
+    require_choice((torch.float32, torch.float16), dtype=dtype)
+    tensors = {name: part.cpu().to(dtype).clone() for name, part in model.state_dict().items()}
     _require_finite(tensors)
-    texts = {**KIND, "config": json.dumps(dataclasses.asdict(model.config))}
+    ours = {**KIND, "config": json.dumps(dataclasses.asdict(model.config))}
     if isinstance(tokens, BytePairTokenizer):
-        texts["tokenizer"] = json.dumps(tokens.description())
+        ours["tokenizer"] = json.dumps(tokens.description())
     else:
-        texts["letters"] = json.dumps(list(tokens), ensure_ascii=False)
-    replace_file(path, save(tensors, texts))
+        ours["letters"] = json.dumps(list(tokens), ensure_ascii=False)
+    texts = dict(texts or {})
+    taken = sorted(set(texts) & {*ours, *TOKENS})
+    require(not taken, "texts must have names of their own", taken=taken)
+    replace_file(path, save(tensors, {**texts, **ours}))
 
 
 @checked
