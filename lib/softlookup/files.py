@@ -97,6 +97,8 @@ def tensors_and_texts(
     Raises:
         ValueError: There is no such file, or it is cut short or damaged.
 
+    Chapter: word2vec#saving.
+
     Example:
         >>> from tempfile import mkdtemp
         >>> path = Path(mkdtemp()) / "empty.safetensors"

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
 
-from softlookup.files import load_tensors, replace_file, save_tensors
+from softlookup.files import load_tensors, replace_file, save_tensors, tensors_and_texts
 
 TOY = {"kind": "toy", "version": "3"}
 
@@ -64,6 +64,15 @@ def test_tensors_and_texts_come_back(tmp_path, generator):
     assert_close(found, expected, rtol=0, atol=0)
     assert_close(load_file(path), expected, rtol=0, atol=0)
     assert texts == {"of": "ä text"}
+
+
+def test_a_file_of_any_program_is_read_with_all_its_texts(tmp_path):
+    path = tmp_path / "other.safetensors"
+    tensors = {"x": torch.tensor([1.0, 2.0], dtype=torch.float64), "n": torch.tensor(7)}
+    save_file(tensors, path, {"by": "others"})
+    found, texts = tensors_and_texts(path, "tensors")
+    assert_close(found, load_file(path), rtol=0, atol=0)
+    assert texts == {"by": "others"}
 
 
 @pytest.mark.parametrize(
