@@ -82,6 +82,7 @@ def save_tensors(
     replace_file(path, save(plain, {"format": kind, "version": version, **texts}))
 
 
+@checked
 def tensors_and_texts(
     path: str | os.PathLike, what: str
 ) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -7,6 +7,7 @@ import random
 import pytest
 import torch
 
+from softlookup.models import GPTConfig
 from softlookup.models.gpt import parameter_count, training_memory, writing_memory
 from softlookup.show import CardCalculator
 from softlookup.show.figures.card_calculator import (
@@ -17,7 +18,6 @@ from softlookup.show.figures.card_calculator import (
     SPARE,
     VOCABULARIES,
     WIDTHS,
-    config_of,
 )
 
 GPT2 = {"d": 768, "layers": 12, "n": 1024, "batch": 8, "vocab": 50_257, "head": 64,
@@ -26,8 +26,13 @@ GPT2 = {"d": 768, "layers": 12, "n": 1024, "batch": 8, "vocab": 50_257, "head": 
 KEYS = ("weights", "gradients", "optimizer", "activations", "scores")
 
 
+def config_of(choices):
+    width, head = choices["d"], choices["head"]
+    return GPTConfig(choices["vocab"], choices["n"], width, width // head, choices["layers"])
+
+
 def memory_of(choices):
-    config = config_of(*(choices[key] for key in ("d", "layers", "n", "vocab", "head")))
+    config = config_of(choices)
     if choices["use"] == "write":
         dtype = torch.float32 if choices["precision"] == "float32" else torch.bfloat16
         return writing_memory(config, choices["batch"], dtype=dtype)
@@ -90,7 +95,7 @@ def test_bytes_are_the_librarys(maths):
         memory = memory_of(choices)
         assert found == vars(memory)
         assert maths("return maths.total(data[0], data[1])", [choices, given]) == memory.total
-        config = config_of(*(choices[key] for key in ("d", "layers", "n", "vocab", "head")))
+        config = config_of(choices)
         assert maths("return maths.parameters(data)", choices) == parameter_count(config)
 
 

@@ -240,6 +240,7 @@ def check_directions(answer: Answer, alone: Answer) -> str:
 
     Chapter: looking_inside#exercises
     """
+    answer.started(answer.given)  # what is blank is told in the order of the answers
     _share_alone(alone, 7, 0.3)
     counts = [4000 * _share_alone(alone, 20, density) for density in (0.05, 0.5)]
     worst = 1.0

@@ -1,7 +1,6 @@
 """The card calculator: a model, a training step, and whether both fit on a card."""
 
 from softlookup.checks import require
-from softlookup.models.gpt import GPTConfig
 from softlookup.models.gpt.memory import OPTIMIZER_NUMBERS, PRECISIONS
 from softlookup.show.interactive import Interactive
 
@@ -85,23 +84,3 @@ class CardCalculator(Interactive):
             "remembered": OPTIMIZER_NUMBERS,
         }
         super().__init__(name=name, data=data, alt=alt, caption=caption)
-
-
-def config_of(d_model: int, n_layers: int, n: int, vocab_size: int, head: int) -> GPTConfig:
-    """The library's configuration for the figure's choices: the block of GPT-2.
-
-    Args:
-        d_model: The width.
-        n_layers: How many blocks.
-        n: How many tokens a text has.
-        vocab_size: How many tokens there are.
-        head: How many columns a head has.
-
-    Returns:
-        The configuration.
-
-    Example:
-        >>> config_of(768, 12, 1024, 50_257, 64) == GPTConfig.gpt2()
-        True
-    """
-    return GPTConfig(vocab_size, n, d_model, d_model // head, n_layers)

@@ -11,7 +11,7 @@ export function parameters({ d, layers, n, vocab }) {
 }
 
 /** The parts of one training step, in bytes. */
-export function training(choices, precisions, remembered) {
+function training(choices, precisions, remembered) {
   const { d, layers, n, batch, vocab, head, precision, optimizer, kept, checkpointing } = choices;
   const size = precisions[precision];
   const weights = parameters(choices);
@@ -29,7 +29,7 @@ export function training(choices, precisions, remembered) {
 }
 
 /** The parts of a model that writes, in bytes: mixed precision has no use there. */
-export function writing(choices) {
+function writing(choices) {
   const { d, layers, n, batch, precision } = choices;
   const each = precision === "float32" ? 4 : 2;
   return { weights: parameters(choices) * each, cache: batch * 2 * layers * d * n * each };
