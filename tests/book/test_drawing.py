@@ -9,10 +9,12 @@ from drawings import DRAWINGS
 from playwright.sync_api import Page
 from site_checks import axe_faults, scroll_faults, watched
 
+from book_site.assets import FONTS, fonts_script
 from book_site.figures import figure_node, number_title
 from softlookup.show import drawing
 
 SITE_STYLE = (ROOT / "_static" / "book.css").as_uri()
+SITE_FONTS = fonts_script({key: ROOT / "_static" / file for key, file in FONTS.items()})
 FAULTS = """() => [...document.querySelectorAll('svg.sl-drawing')].flatMap((svg) => {
   const faults = [], say = (what) => faults.push(`${svg.closest('figure').id}: ${what}`);
   const rect = (one) => one.getBoundingClientRect();
@@ -88,8 +90,8 @@ def open_drawings(browser, tmp_path: Path, figures: str) -> Iterator[Callable[..
     def open_page(width: int, style: str, site: bool = True) -> Page:
         path = tmp_path / "drawings.html"
         html = FIGURE_PAGE.format(style=style, figures=figures)
-        link = f'<link rel="stylesheet" href="{SITE_STYLE}">'
-        path.write_text(html.replace("<style>", f"{link}<style>") if site else html, "utf-8")
+        look = f'<link rel="stylesheet" href="{SITE_STYLE}"><script>{SITE_FONTS}</script>'
+        path.write_text(html.replace("<style>", f"{look}<style>") if site else html, "utf-8")
         context = watched(browser, viewport={"width": width, "height": 900})
         opened.append(context)
         page, _, _ = context.__enter__()
@@ -106,7 +108,9 @@ def open_drawings(browser, tmp_path: Path, figures: str) -> Iterator[Callable[..
 def test_texts_stand_in_their_boxes_and_wires_run_between(open_drawings, width, style):
     page = open_drawings(width, style)
     assert page.locator("svg.sl-drawing").count() == len(DRAWINGS)
-    assert page.evaluate("() => document.fonts.check('15px \"Source Sans 3\"')")
+    assert page.evaluate(
+        "() => [...document.fonts].some((font) => font.family === 'Source Sans 3')"
+    )
     assert page.evaluate(FAULTS) == []
     assert scroll_faults(page) == []
 
