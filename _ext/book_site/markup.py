@@ -161,6 +161,13 @@ def keep_punctuation(soup: BeautifulSoup) -> None:
             formula.insert_after(mark[0])
 
 
+def empty_corners(soup: BeautifulSoup) -> None:
+    """The corner of a table is no head of anything."""
+    for head in soup.select("thead th"):
+        if not head.get_text(strip=True) and head.find("img") is None:
+            head.name = "td"
+
+
 def label_equations(soup: BeautifulSoup) -> None:
     """Display equations scroll in their own box."""
     for equation in soup.select("div.math"):
@@ -212,6 +219,7 @@ STEPS = (
     fold_admonitions,
     fold_cells,
     gather_folds,
+    empty_corners,
     box_tables,
     free_captions,
     label_equations,

@@ -23,3 +23,11 @@ def test_a_long_line_of_code_hangs_below_its_beginning():
     page = mend(f"<div><pre><span></span>def f():\n{long}\n\n    pass\n</pre></div>")
     hung = f'<span class="bk-line" style="--in:4ch">{long}</span>'
     assert page == f"<div><pre><span></span>def f():\n{hung}\n\n    pass\n</pre></div>"
+
+
+def test_an_empty_corner_of_a_table_is_no_head():
+    row = "<tr>{}<th>Q</th></tr>"
+    page = f"<div><table><thead>{row.format('<th><p></p></th>')}</thead></table></div>"
+    assert row.format("<td><p></p></td>") in mend(page)
+    picture = '<th><img alt="a key" src="a.png"/></th>'
+    assert picture in mend(f"<table><thead><tr>{picture}</tr></thead></table>")

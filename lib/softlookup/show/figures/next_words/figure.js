@@ -18,7 +18,7 @@ const bestOf = (p) =>
     .slice(0, SHOWN);
 
 function panel(name, p, words, longest) {
-  const head = el("h4", { class: "nw-name" }, name);
+  const head = el("p", { class: "nw-name" }, name);
   if (p === null) {
     const why = "never seen: 0 of 0 is no probability";
     return el("section", { class: "nw-panel", "aria-label": name }, head, el("p", {}, why));

@@ -33,7 +33,7 @@ class Result {
     this.node = el(
       "section",
       { class: `sq-result sq-${name}` },
-      el("h4", { class: "sq-title" }, title),
+      el("p", { class: "sq-title" }, title),
       el("p", { class: "sq-what" }, what),
       scroller(title, table),
     );
@@ -139,7 +139,7 @@ class Square {
       el(
         "div",
         { class: "sq-words sq-given" },
-        el("h4", { class: "sq-title" }, "The sentence"),
+        el("p", { class: "sq-title" }, "The sentence"),
         el("ol", { class: "sq-list", "aria-label": "The sentence" }, words),
       ),
       arrow("sq-long", "", "attend"),
@@ -149,7 +149,7 @@ class Square {
       el(
         "div",
         { class: "sq-words sq-mine" },
-        el("h4", { class: "sq-title" }, "Another order"),
+        el("p", { class: "sq-title" }, "Another order"),
         el(
           "ol",
           { class: "sq-list", "aria-label": "Another order" },
