@@ -31,10 +31,9 @@
       count = Math.max(2, Math.min(MOST, 2 * count, Math.round(count * share)));
       await new Promise((next) => setTimeout(next));
     }
-    working = null;
   }
 
-  const go = () => (working ??= work());
+  const go = () => (working ??= work().finally(() => (working = null)));
 
   function setAll() {
     hasBegun = true;

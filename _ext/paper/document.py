@@ -116,6 +116,10 @@ def document(title: str, body: str, stills: list[Still]) -> str:
         f'<link rel="stylesheet" href="{escape(sheet)}">'
         for sheet in first_of_each(still.sheets for still in stills)
     ]
+    links += [
+        f'<script src="{escape(script)}"></script>'
+        for script in first_of_each(still.fonts for still in stills)
+    ]
     heads = first_of_each([head_of(still.page.name, plain(still.title))] for still in stills)
     styles = [
         *first_of_each(still.styles for still in stills),

@@ -177,5 +177,6 @@
     styles: [...new Set(styles)],
     maths: [...maths].map((rule) => rule.cssText),
     sheets: [...document.querySelectorAll("link[rel=stylesheet]")].map((link) => link.href),
+    fonts: [...document.querySelectorAll("script[src*='/fonts.js']")].map((script) => script.src),
   };
 }

@@ -48,6 +48,7 @@ QUIET = """async (root) => {  // some figures compute for a while, and show how 
 }"""
 READY = """async () => {
   if (window.MathJax?.startup) await MathJax.startup.promise;
+  await window.bookMaths?.setAll();
   await document.fonts.ready;
   const bodies = () => [...document.querySelectorAll(".bk-article .sl-body")];
   const waits = () => bodies().some((one) => !one.querySelector(":scope > :not(noscript)"));
@@ -68,6 +69,7 @@ class Still:
         styles: The style sheets of its figures.
         maths: The rules of the style sheet with which its formulas are set.
         sheets: The addresses of the site's own style sheets.
+        fonts: The addresses of the script that brings its fonts.
     """
 
     page: Page
@@ -77,6 +79,7 @@ class Still:
     styles: tuple[str, ...]
     maths: tuple[str, ...]
     sheets: tuple[str, ...]
+    fonts: tuple[str, ...]
 
 
 @contextmanager
@@ -128,5 +131,5 @@ def take(browser: Browser, site: Path, page: Page) -> Still:
         found = tab.evaluate(TAKE, {"name": page.name, "root": root})
     finally:
         tab.close()
-    found |= {key: tuple(found[key]) for key in ("styles", "maths", "sheets")}
+    found |= {key: tuple(found[key]) for key in ("styles", "maths", "sheets", "fonts")}
     return Still(page=page, **found)

@@ -282,6 +282,13 @@ def scroll_faults(page: Page) -> list[str]:
     return [f"the page scrolls sideways: {wide} px in {room}"] if wide > room else []
 
 
+def formula_faults(page: Page) -> list[str]:
+    """Every formula must be set once the page was unfolded."""
+    return page.evaluate("""() => [...document.querySelectorAll('.math')]
+      .filter((one) => one.querySelector('mjx-container') === null)
+      .map((one) => `a formula is not set: ${one.textContent.slice(0, 60)}`)""")
+
+
 def figure_faults(page: Page) -> list[str]:
     """Every picture needs a text alternative of at least three words that is no file name."""
     return [f"no alternative text: {html}" for html in page.evaluate(NAMELESS_FIGURES)]

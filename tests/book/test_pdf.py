@@ -116,6 +116,17 @@ def test_each_solution_stands_behind_the_last_section(sheets):
 
 
 @needs_browser
+def test_it_has_the_sites_fonts_and_all_formulas_are_set(printed, sheets):
+    fonts = [font for page in printed.pages for font in page["/Resources"]["/Font"].values()]
+    named = [one.get_object() for one in fonts]
+    named = [one["/FontDescriptor"] if "/FontDescriptor" in one else one for one in named]
+    names = " ".join(str(one.get("/FontName") or one.get("/BaseFont")) for one in named)
+    for family in ("SourceSerif4", "SourceSans3", "SourceCodePro", "MathJax_Main"):
+        assert family in names, names
+    assert not re.search(r"\\[(\[]|\\(?:frac|text|mathrm)\b", "".join(sheets))
+
+
+@needs_browser
 def test_nothing_asks_for_a_mouse(sheets):
     text = squeezed("".join(sheets))
     assert [words for words in CONTROLS if squeezed(words) in text] == []

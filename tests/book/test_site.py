@@ -15,6 +15,7 @@ from site_checks import (
     axe_faults,
     figure_faults,
     focus_faults,
+    formula_faults,
     link_faults,
     load_page,
     open_page,
@@ -59,7 +60,7 @@ def test_page_is_sound(browser: Browser, site: Path, page_name: str) -> None:
         load_page(page, site / page_name)
         found += [*shift_faults(page), *weight_faults(loaded, BUDGET)]
         unfold(page)
-        found += figure_faults(page)
+        found += [*formula_faults(page), *figure_faults(page)]
         page.evaluate("() => document.querySelectorAll('details').forEach((d) => (d.open = true))")
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})

@@ -101,6 +101,16 @@ def test_formulas_are_set_as_they_come_into_view(browser, site):
 
 
 @pytest.mark.browser
+def test_formulas_are_set_where_none_was_in_view_at_first(browser, site):
+    with watched(browser, viewport={"width": 605, "height": 300}) as (page, _, _loaded):
+        load_page(page, site / "chapters" / "20_objectives.html")
+        assert not any(is_set for is_set, _ in page.evaluate(SET))
+        page.keyboard.press("PageDown")
+        page.wait_for_function("() => [...document.querySelectorAll('.math')]"
+                               ".every((one) => one.querySelector('mjx-container'))")  # fmt: skip
+
+
+@pytest.mark.browser
 def test_paper_has_all_formulas_at_once(browser, site):
     with watched(browser) as (page, faults, _):
         load_page(page, site / "chapters" / "14_attention.html")
