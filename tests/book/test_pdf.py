@@ -118,9 +118,8 @@ def test_each_solution_stands_behind_the_last_section(sheets):
 @needs_browser
 def test_it_has_the_sites_fonts_and_all_formulas_are_set(printed, sheets):
     fonts = [font for page in printed.pages for font in page["/Resources"]["/Font"].values()]
-    named = [one.get_object() for one in fonts]
-    named = [one["/FontDescriptor"] if "/FontDescriptor" in one else one for one in named]
-    names = " ".join(str(one.get("/FontName") or one.get("/BaseFont")) for one in named)
+    described = [one.get_object().get("/FontDescriptor", one).get_object() for one in fonts]
+    names = " ".join(str(one.get("/FontName") or one.get("/BaseFont")) for one in described)
     for family in ("SourceSerif4", "SourceSans3", "SourceCodePro", "MathJax_Main"):
         assert family in names, names
     assert not re.search(r"\\[(\[]|\\(?:frac|text|mathrm)\b", "".join(sheets))
