@@ -35,15 +35,22 @@
 
   const go = () => (working ??= work().finally(() => (working = null)));
 
+  // Scripts may have moved formulas, or made some, since the page was loaded.
+  const gather = () => document.querySelectorAll(".math:not(:has(mjx-container))").forEach((one) => waiting.add(one));
+
   function setAll() {
     hasBegun = true;
-    return window.MathJax?.startup?.promise?.then(go);
+    return window.MathJax?.startup?.promise?.then(() => {
+      gather();
+      return go();
+    });
   }
 
   /** MathJax is there; what it waits for is done when the formulas near the view are set. */
-  function start() {
-    document.querySelectorAll(".math").forEach((one) => waiting.add(one));
-    return new Promise((done) => {
+  async function start() {
+    await new Promise((next) => setTimeout(next)); // the page's other scripts have done their work
+    gather();
+    await new Promise((done) => {
       const observer = new IntersectionObserver((entries) => {
         const come = entries.filter((one) => one.isIntersecting && waiting.has(one.target));
         come.forEach((one) => near.add(one.target));
@@ -56,6 +63,7 @@
 
   // Paper waits for nothing.
   function setAtOnce() {
+    gather();
     const left = take(Infinity).concat(take(Infinity));
     if (left.length === 0) return;
     MathJax.typeset(left);
@@ -63,7 +71,10 @@
   }
 
   window.bookMaths = { setAll };
-  if (!window.MathJax) return;
+  if (!window.MathJax) { // a page without formulas of its own: those of a definition beside it stand as TeX
+    document.documentElement.classList.add("bk-tex");
+    return;
+  }
   window.MathJax.startup = { pageReady: start };
   SIGNS.forEach((sign) => addEventListener(sign, setAll, { once: true, passive: true }));
   addEventListener("beforeprint", () => window.MathJax?.typeset && setAtOnce());

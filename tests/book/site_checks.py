@@ -283,8 +283,8 @@ def scroll_faults(page: Page) -> list[str]:
 
 
 def formula_faults(page: Page) -> list[str]:
-    """Every formula must be set once the page was unfolded."""
-    return page.evaluate("""() => [...document.querySelectorAll('.math')]
+    """Every formula must be set once the page was unfolded, where the page has some of its own."""
+    return page.evaluate("""() => [...document.querySelectorAll('html:not(.bk-tex) .math')]
       .filter((one) => one.querySelector('mjx-container') === null)
       .map((one) => `a formula is not set: ${one.textContent.slice(0, 60)}`)""")
 
