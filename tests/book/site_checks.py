@@ -63,7 +63,7 @@ AXE = """async ([exclude, alike, options, contrast]) => {
 ALIKE = 3  # so many words of code, and rows, of each kind and place are looked at
 LOCAL = ("file:", "data:", "blob:", "about:")
 USUAL_SIZE, USUAL_TIMEOUT = {"width": 1280, "height": 720}, 30_000  # of Playwright
-MEDIA = {"color_scheme": "light", "reduced_motion": "no-preference"}
+MEDIA = {"media": "screen", "color_scheme": "light", "reduced_motion": "no-preference"}
 FORGET = """() => {  // what outlives a page's document; a clock of Playwright's cannot be undone,
   // nor a script that takes something away from each document
   if (location.protocol === 'file:') [localStorage, sessionStorage].forEach((s) => s.clear());
