@@ -4,12 +4,15 @@
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const modeNames = { auto: "as the system", light: "light", dark: "dark" };
 
-  function setMode(mode) {
+  function showMode(mode) {
     root.dataset.mode = mode;
     const isDark = mode === "dark" || (mode === "auto" && prefersDark.matches);
     root.dataset.theme = isDark ? "dark" : "light";
     const name = document.getElementById("bk-mode-name");
     if (name) name.textContent = modeNames[mode];
+  }
+
+  function keepMode(mode) {
     try {
       localStorage.setItem("mode", mode);
     } catch {
@@ -17,14 +20,22 @@
     }
   }
 
+  // Only a choice is kept: what this page read when it opened may be older than a choice that was
+  // made in another tab, or on the page before this one a moment ago.
   function setUpMode() {
     const button = document.getElementById("bk-mode");
     const modes = Object.keys(modeNames);
     const current = () => (modes.includes(root.dataset.mode) ? root.dataset.mode : "auto");
     button.hidden = false;
-    button.addEventListener("click", () => setMode(modes[(modes.indexOf(current()) + 1) % 3]));
-    prefersDark.addEventListener("change", () => setMode(current()));
-    setMode(current());
+    button.addEventListener("click", () => {
+      showMode(modes[(modes.indexOf(current()) + 1) % 3]);
+      keepMode(current());
+    });
+    prefersDark.addEventListener("change", () => showMode(current()));
+    addEventListener("storage", ({ key, newValue }) => {
+      if (key === "mode" && modes.includes(newValue)) showMode(newValue);
+    });
+    showMode(current());
   }
 
   function setUpMenu() {

@@ -114,7 +114,26 @@ def test_colour_mode_is_kept(browser: Browser, site: Path) -> None:
         assert page.locator("#bk-mode-name").inner_text() == "dark"
         dark = page.evaluate(paper)
         open_page(page, site / "chapters" / "notation.html")
+        page.wait_for_selector('html[data-theme="dark"]')
         assert page.evaluate(paper) == dark != light
+        assert not faults
+
+
+@pytest.mark.browser
+def test_colour_mode_is_the_same_in_every_tab(browser: Browser, site: Path) -> None:
+    """What is chosen in one tab holds in another, and opening a page chooses nothing."""
+    kept = "() => localStorage.getItem('mode')"
+    with watched(browser, color_scheme="light") as (page, faults, _):
+        open_page(page, site / "intro.html")
+        assert page.evaluate(kept) is None
+        other = page.context.new_page()
+        open_page(other, site / "chapters" / "notation.html")
+        page.locator("#bk-mode").click()
+        page.locator("#bk-mode").click()
+        other.wait_for_selector('html[data-mode="dark"][data-theme="dark"]')
+        assert other.locator("#bk-mode-name").inner_text() == "dark"
+        assert other.evaluate(kept) == "dark"
+        other.close()
         assert not faults
 
 
