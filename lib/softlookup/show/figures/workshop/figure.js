@@ -274,7 +274,8 @@ class Workshop {
       this.later(() => this.render());
     });
     this.bars = Array.from({ length: SHOWN }, (_, k) =>
-      button("", () => this.later(() => this.take(this.shown[k])), { class: "wk-bar" }),
+      // Hidden until it has a name: the first probabilities come after the model.
+      button("", () => this.later(() => this.take(this.shown[k])), { class: "wk-bar", hidden: true }),
     );
     this.shown = [];
     this.kept = el("select", {
