@@ -256,6 +256,9 @@ def main(arguments: list[str] | None = None) -> int:
         print("A rehearsal on the processor, in small sizes; nothing is written for the site.")
     folder = REHEARSAL if rehearse else CARDS
     asked = chosen(all_steps(rehearse=rehearse), options.names, folder)
+    if not asked:
+        print("All steps have passed; STEP=precision, for instance, runs one of them again.")
+        return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever stops it, it tidies up
     try:
         left = run_all(asked, folder, options.minutes, rehearse=rehearse)

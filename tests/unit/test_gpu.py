@@ -342,8 +342,10 @@ def test_what_fails_is_listed_and_the_rest_goes_on_and_a_second_start_resumes(to
     shown = (toy / "cards" / "steps.md").read_text()
     assert "| bad | 1.5 |" in shown
     assert shown.endswith("Nothing failed.\n")
+    capsys.readouterr()
     assert gpu.main(["--rehearse"]) == 0
     assert calls(toy)[4:] == []
+    assert "All steps have passed; STEP=" in capsys.readouterr().out
 
 
 def test_one_step_is_run_though_it_has_passed(toy, capsys):
