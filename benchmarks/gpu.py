@@ -40,6 +40,8 @@ CARDS, REHEARSAL = ROOT / "benchmarks" / "cards", ROOT / "_build" / "gpu"
 PROGRAM = Path(__file__).with_name("gpu_steps.py")
 LIMIT = 8 * 60
 """Seconds that a step may take."""
+GRACE = 10
+"""Seconds that it has to end what it has started, once it is told to end."""
 
 NO_CARD = "No GPU was at hand for this record. So this place is empty, not guessed."
 
@@ -67,10 +69,11 @@ REHEARSED = ("decoding",)
 
 def all_steps(*, rehearse: bool) -> list[Step]:
     """The measurements, then the chapters: first those that train on the card."""
-    taken = tiers.read_record().get("cpu", {}).get(tiers.PROCESSOR, {})
+    taken = tiers.read_record(tiers.RECORD).get("cpu", {}).get(tiers.PROCESSOR, {})
     pages = sorted(notebooks(), key=lambda page: page.name not in tiers.RESULTS)  # stable
     names = REHEARSED if rehearse else [page.name for page in pages]
     seconds = {name: taken.get(name, {}).get("seconds", 60) for name in names}
+    seconds |= {name: 2 * seconds[name] for name in names if name in tiers.RESULTS}  # larger sizes
     return [*MEASUREMENTS, *(Step(f"chapter-{name}", seconds[name], "") for name in names)]
 
 
@@ -94,13 +97,32 @@ def run_step(name: str, folder: Path, limit: float, *, rehearse: bool) -> dict[s
             code = None
         finally:
             if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)  # and what it has started
-                child.wait()
+                end(child)
     seconds = round(time.perf_counter() - begun)
     if code == 0 and out.exists():
         return {"state": "passed", "seconds": seconds, **json.loads(out.read_text())}
     told = f"longer than {limit:.0f} seconds" if code is None else last_words(log.read_text(), code)
     return {"state": "late" if code is None else "failed", "seconds": seconds, "message": told}
+
+
+def end(child: subprocess.Popen) -> None:
+    """End a step and what it has started: first by asking, so that ``torchrun`` ends its own."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if not is_there(child, number):
+            return
+        latest = time.monotonic() + GRACE
+        while is_there(child) and time.monotonic() < latest:
+            time.sleep(0.1)
+
+
+def is_there(child: subprocess.Popen, number: int = 0) -> bool:
+    """Whether a step or something that it has started still runs; it is sent this signal."""
+    child.poll()  # one that has ended is in its group until it is asked
+    try:
+        os.killpg(child.pid, number)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def last_words(log: str, code: int) -> str:
@@ -234,7 +256,15 @@ def main(arguments: list[str] | None = None) -> int:
         print("A rehearsal on the processor, in small sizes; nothing is written for the site.")
     folder = REHEARSAL if rehearse else CARDS
     asked = chosen(all_steps(rehearse=rehearse), options.names, folder)
-    left = run_all(asked, folder, options.minutes, rehearse=rehearse)
+    if not asked:
+        print("All steps have passed; STEP=precision, for instance, runs one of them again.")
+        return 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever stops it, it tidies up
+    try:
+        left = run_all(asked, folder, options.minutes, rehearse=rehearse)
+    except KeyboardInterrupt:
+        print("Stopped. What has passed is kept; the same command goes on with the rest.")
+        return 130
     steps = read(folder).get(tiers.card(), {}).get("steps", {})
     failed = [step.name for step in asked
               if step.name not in left and steps[step.name]["state"] != "passed"]  # fmt: skip

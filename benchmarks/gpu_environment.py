@@ -49,14 +49,18 @@ CARRIED = ("hypothesis", "ipykernel", "ipywidgets", "jaxtyping", "nbclient", "nb
 PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in (17, 24, 27, 28, 31, 34)]
 PLATFORMS += ["manylinux2014_x86_64", "manylinux1_x86_64"]
 
+LEAST = {"Python": (3, 11), "PyTorch": (2, 10)}
+"""The lowest versions with which the library runs."""
+
 PROBE = """
 import importlib.util, json, sys
 found = {"lacking": [name for name in sys.argv[1:] if importlib.util.find_spec(name) is None]}
+found["Python"] = ".".join(map(str, sys.version_info[:3]))
 try:
     import torch
-    found |= {"torch": torch.__version__, "sees_card": torch.cuda.is_available()}
-except ImportError:
-    found |= {"torch": None, "sees_card": False}
+    found.update(torch=torch.__version__, sees_card=torch.cuda.is_available())
+except (ImportError, OSError):
+    found.update(torch=None, sees_card=False)
 print(json.dumps(found))
 """
 
@@ -75,10 +79,20 @@ def ask(python: str | Path) -> dict[str, Any]:
 
 
 def choose(found: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """The first Python that sees a card, else the first with PyTorch, else none."""
-    with_torch = [python for python, facts in found.items() if facts["torch"]]
+    """The first Python that sees a card, else the first with PyTorch, else none; none too old."""
+    with_torch = [key for key, facts in found.items() if facts["torch"] and not too_old(facts)]
     seeing = [python for python in with_torch if found[python]["sees_card"]]
     return next(iter(seeing + with_torch), None)
+
+
+def too_old(facts: Mapping[str, Any]) -> list[str]:
+    """What of a Python is older than the library allows, in words."""
+    there = {"Python": facts["Python"], "PyTorch": facts["torch"] or "99.0"}
+    return [
+        f"{name} {there[name]} is older than {'.'.join(map(str, least))}"
+        for name, least in LEAST.items()
+        if tuple(int(part) for part in there[name].split(".")[:2]) < least
+    ]
 
 
 def bring(python: str, modules: list[str]) -> None:
@@ -109,8 +123,11 @@ def main(arguments: list[str]) -> int:
     if own.exists():
         found[str(own)] = ask(own)
     python = choose(found)
+    for facts in found.values():
+        for words in too_old(facts):
+            print(f"{words}, so it is not used.")
     if python is None:
-        print("No PyTorch here, so .venv is made.", flush=True)
+        print("No PyTorch here that serves, so .venv is made.", flush=True)
         make = ["make", "--no-print-directory", ".venv/installed", f"PYTHON={sys.executable}"]
         if subprocess.run(make, cwd=ROOT, check=False).returncode:
             print("The environment could not be made, so no step can run.")
@@ -126,7 +143,9 @@ def main(arguments: list[str]) -> int:
         if lacking := ask(python)["lacking"]:
             print(f"Still lacking: {', '.join(lacking)}. What needs them fails, the rest goes on.")
     command = [python, str(ROOT / "benchmarks" / "gpu.py"), *arguments]
-    return subprocess.run(command, env=variables(), cwd=ROOT, check=False).returncode
+    sys.stdout.flush()
+    os.chdir(ROOT)
+    return os.execve(python, command, variables())  # in its place: a signal reaches it at once
 
 
 if __name__ == "__main__":

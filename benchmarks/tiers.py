@@ -80,7 +80,10 @@ def execute(path: Path, result: str = "None", *, on_gpu: bool = False) -> dict[s
     notebook.cells = [first, *notebook.cells, last]
     with tempfile.TemporaryDirectory() as folder:
         resources = {"metadata": {"path": folder}}
-        NotebookClient(notebook, timeout=3600, kernel_name="python3", resources=resources).execute()
+        client = NotebookClient(notebook, timeout=3600, kernel_name="python3", resources=resources)
+        client.create_kernel_manager()
+        client.km.kernel_spec.argv[0] = sys.executable  # whatever Python a kernel of that name has
+        client.execute()
     return json.loads(last.outputs[0].text)
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import json
 import re
 import sys
 
@@ -107,6 +108,17 @@ def test_a_notebook_is_executed_and_asked(toy, monkeypatch, tmp_path):
     assert found["bytes"] > 2**27
     assert nbformat.read(toy.path, as_version=4).cells[0].outputs == []
     assert not [*tmp_path.glob("*.ipynb")][1:]
+
+
+def test_a_notebook_is_executed_by_the_python_that_measures(toy, monkeypatch, tmp_path):
+    """A kernel of that name may lie around, which leads to another Python or to none."""
+    kernel = tmp_path / "jupyter" / "kernels" / "python3"
+    kernel.mkdir(parents=True)
+    nowhere = {"argv": ["/nowhere/python", "-m", "ipykernel_launcher", "-f", "{connection_file}"]}
+    (kernel / "kernel.json").write_text(json.dumps(nowhere | {"display_name": "another"}))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    monkeypatch.setenv(tiers.TIER_VARIABLE, "cpu")
+    assert tiers.execute(toy.path, "__import__('sys').executable")["result"] == sys.executable
 
 
 def test_what_the_record_lacks_is_measured_first(monkeypatch, tmp_path):

@@ -4,9 +4,11 @@ import importlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -269,6 +271,10 @@ def test_each_measurement_is_a_step_and_each_notebook_too():
 
 def test_the_whole_should_take_half_an_hour_and_no_step_eight_minutes():
     steps = gpu.all_steps(rehearse=False)
+    taken = tiers.read_record(tiers.RECORD)["cpu"][tiers.PROCESSOR]
+    planned = {step.name: step.seconds for step in steps}
+    assert planned["chapter-attention"] == taken["attention"]["seconds"]
+    assert planned["chapter-training"] == 2 * taken["training"]["seconds"]  # larger sizes
     assert sum(step.seconds for step in steps) <= 35 * 60
     assert max(step.seconds for step in steps) < gpu.LIMIT == 480
 
@@ -336,8 +342,10 @@ def test_what_fails_is_listed_and_the_rest_goes_on_and_a_second_start_resumes(to
     shown = (toy / "cards" / "steps.md").read_text()
     assert "| bad | 1.5 |" in shown
     assert shown.endswith("Nothing failed.\n")
+    capsys.readouterr()
     assert gpu.main(["--rehearse"]) == 0
     assert calls(toy)[4:] == []
+    assert "All steps have passed; STEP=" in capsys.readouterr().out
 
 
 def test_one_step_is_run_though_it_has_passed(toy, capsys):
@@ -373,6 +381,60 @@ def test_a_step_that_takes_too_long_is_ended_with_what_it_has_started(toy, monke
             return
         time.sleep(0.1)
     pytest.fail("what the step has started is still running")
+
+
+STUBBORN = """
+import json, pathlib, signal, subprocess, sys, time
+place = pathlib.Path(sys.argv[3]).parent
+if sys.argv[1] == "good":
+    pathlib.Path(sys.argv[2]).write_text(json.dumps({"heads": [], "rows": [], "bytes": None}))
+    sys.exit()
+# as torchrun does: the worker is in a session of its own, and is ended by whoever started it
+code = "import time; time.sleep(60)"
+worker = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+def tidy(*_):
+    time.sleep(0.5)
+    worker.kill()
+    worker.wait()
+    sys.exit(1)
+signal.signal(signal.SIGTERM, tidy)
+(place / "child").write_text(str(worker.pid))
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="asks /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_stops_it_finds_nothing_running_and_goes_on_later(toy, number):
+    """In a process of its own: as by Ctrl-C, or as a machine that is lent for minutes does it."""
+    (toy / "toy.py").write_text(STUBBORN)
+    code = f"""
+import sys, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.path.append({str(ROOT / "benchmarks")!r})
+import gpu, pathlib
+steps = [gpu.Step(name, 0, "") for name in ("good", "slow", "last")]
+toy = pathlib.Path({str(toy)!r})
+gpu.PROGRAM, gpu.REHEARSAL, gpu.ROOT, gpu.MEASUREMENTS = toy / "toy.py", toy / "cards", toy, steps
+gpu.folder_of_logs, gpu.all_steps = lambda: toy, lambda rehearse: steps
+sys.exit(gpu.main(["--rehearse"]))
+"""
+    started = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        for _ in range(600):
+            if (toy / "child").exists() and (toy / "child").read_text():
+                break
+            time.sleep(0.1)
+        started.send_signal(number)
+        said, _ = started.communicate(timeout=30)
+    finally:
+        started.kill()
+    assert started.returncode == 130
+    assert said.endswith(
+        "Stopped. What has passed is kept; the same command goes on with the rest.\n"
+    )
+    assert not is_running((toy / "child").read_text())
+    assert gpu.read(toy / "cards")[tiers.PROCESSOR]["steps"].keys() == {"good"}
 
 
 def test_a_call_ends_in_time_and_what_it_cuts_short_is_no_failure(toy):
@@ -417,12 +479,28 @@ def test_each_card_has_its_tables(monkeypatch):
 
 
 def test_a_python_that_sees_the_card_is_chosen_before_one_that_does_not():
-    none = {"torch": None, "sees_card": False}
-    blind, seeing = {"torch": "2", "sees_card": False}, {"torch": "2", "sees_card": True}
+    none = {"Python": "3.12.1", "torch": None, "sees_card": False}
+    blind, seeing = none | {"torch": "2.13.0"}, none | {"torch": "2.10.1", "sees_card": True}
     assert gpu_environment.choose({"a": none}) is None
     assert gpu_environment.choose({"a": none, "b": blind}) == "b"
     assert gpu_environment.choose({"a": blind, "b": seeing}) == "b"
     assert gpu_environment.choose({"a": seeing, "b": seeing}) == "a"
+    for old in ({"Python": "3.10.12"}, {"torch": "2.9.1+cu128"}):
+        assert gpu_environment.choose({"a": seeing | old, "b": blind}) == "b"
+        assert gpu_environment.choose({"a": seeing | old}) is None
+
+
+def test_what_is_too_old_is_told_with_its_version():
+    facts = {"Python": "3.9.18", "torch": "2.6.0+cu124"}
+    assert gpu_environment.too_old(facts) == [
+        "Python 3.9.18 is older than 3.11",
+        "PyTorch 2.6.0+cu124 is older than 2.10",
+    ]
+    assert gpu_environment.too_old({"Python": "3.11.0", "torch": None}) == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    least = {name: ".".join(map(str, n)) for name, n in gpu_environment.LEAST.items()}
+    assert project["requires-python"] == f">={least['Python']}"
+    assert f"torch>={least['PyTorch']}" in project["dependencies"]
 
 
 @pytest.fixture
@@ -434,7 +512,14 @@ def started(tmp_path, monkeypatch):
         commands.append([str(part) for part in command])
         return subprocess.CompletedProcess(command, 0)
 
+    def become(python, command, variables):
+        assert python == command[0]
+        assert str(gpu_environment.OWN) in variables["PYTHONPATH"]
+        return run(command).returncode
+
     monkeypatch.setattr(gpu_environment.subprocess, "run", run)
+    monkeypatch.setattr(gpu_environment.os, "execve", become)
+    monkeypatch.setattr(gpu_environment.os, "chdir", lambda folder: None)
     monkeypatch.setattr(gpu_environment, "ask", lambda python: answers.pop(0))
     monkeypatch.setattr(gpu_environment, "ROOT", tmp_path)
     monkeypatch.setattr(gpu_environment, "WHEELS", tmp_path / ".wheels")
@@ -442,7 +527,7 @@ def started(tmp_path, monkeypatch):
     return commands, answers
 
 
-BLIND = {"torch": "2.13", "sees_card": False, "lacking": []}
+BLIND = {"Python": "3.12.1", "torch": "2.13", "sees_card": False, "lacking": []}
 
 
 def test_what_is_lacking_is_brought_with_or_without_a_network(started, tmp_path, capsys):
