@@ -60,8 +60,9 @@ def check_beam(answer: Answer) -> str:
 
     Chapter: decoding#exercises
     """
-    for seed, width, longest in ((1, 1, 6), (2, 2, 6), (3, 3, 6), (4, 5, 6), (5, 4, 3)):
-        following = _random_model(seed)
+    models = [(_random_model(k), k, 6) for k in (1, 2, 3)]
+    models += [(_random_model(4), 5, 6), (_random_model(5), 4, 3), (_early_end, 2, 3)]
+    for following, width, longest in models:
         expected = _beam(following, width, longest)
         found = _texts(answer(following, width, longest))
         case = f"With width {width} and at most {longest} tokens: "
@@ -184,6 +185,12 @@ def _random_model(seed: int, *, deep: bool = False) -> Following:
     return following
 
 
+def _early_end(beginning: Words) -> dict[str, float]:
+    """A model whose most probable text is empty; two longer beginnings have more at first."""
+    rows = {(): {END: 0.3, "a": 0.7}, ("a",): {"b": 0.51, "c": 0.49}}
+    return rows.get(beginning, {"d": 0.6, "e": 0.4} if len(beginning) < 3 else {END: 1.0})
+
+
 def _random_tree(seed: int) -> dict[Words, dict[str, float]]:
     """A tree of texts of up to three words."""
     following, tree, level = _random_model(seed), {}, [()]
@@ -215,10 +222,23 @@ def _beam(
     return sorted(ended, key=lambda text: -text[1])
 
 
+def _crowded_beam(following: Following, width: int, longest: int) -> list[tuple[Words, float]]:
+    """What a beam finds in which texts that have ended must hold out against those that go on."""
+    beam = [((), 1.0)]
+    for _ in range(longest):
+        grown = [text for text in beam if text[0][-1:] == (END,)]
+        for words, p in beam:
+            if words[-1:] != (END,):
+                grown += [((*words, w), p * q) for w, q in following(words).items()]
+        beam = sorted(grown, key=lambda text: -text[1])[:width]
+    return [(words[:-1], p) for words, p in beam if words[-1] == END]
+
+
 _BEAM_MISTAKES: dict[str, Callable[[Following, int, int], list[tuple[Words, float]]]] = {
     "a text that has ended keeps its place; your beam fills it again.": lambda f, b, n: _beam(
         f, b, n, mistake="room"
     ),
+    "a text that has ended stays; in your beam longer ones push it out.": _crowded_beam,
     "keep so many beginnings in all, not of each parent.": lambda f, b, n: _beam(
         f, b, n, mistake="each"
     ),

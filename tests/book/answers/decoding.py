@@ -63,6 +63,21 @@ def beam_as_lists(following, width, longest):
     return [[list(words), torch.tensor(p)] for words, p in beam(following, width, longest)]
 
 
+def crowded(following, width, longest):
+    """A beam in which a text that has ended may be pushed out by beginnings that have more."""
+    beam = {(): 1.0}
+    for _ in range(longest):
+        grown = {}
+        for words, p in beam.items():
+            if words[-1:] == (END,):
+                grown[words] = p
+            else:
+                grown |= {(*words, word): p * q for word, q in following(words).items()}
+        beam = dict(heapq.nlargest(width, grown.items(), key=lambda text: text[1]))
+    ended = [(words[:-1], p) for words, p in beam.items() if words[-1:] == (END,)]
+    return sorted(ended, key=lambda text: -text[1])
+
+
 RIGHT[check_beam] = [(beam,), (beam_as_lists,)]
 WRONG[check_beam] = [
     (..., "Nothing to check so far"),
@@ -72,6 +87,7 @@ WRONG[check_beam] = [
     (lambda *given: [("a", 0.5)], "Each text is a pair"),
     (lambda *given: [(("a",), "much")], "Each text is a pair"),
     (lambda *given: beam(*given, refill=True), "your beam fills it again"),
+    (crowded, "longer ones push it out"),
     (lambda *given: beam(*given, each=True), "not of each parent"),
     (lambda *given: beam(*given, first=True), "do not stop at the first text"),
     (lambda *given: beam(*given)[::-1], "the best text comes first"),
