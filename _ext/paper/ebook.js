@@ -19,6 +19,7 @@ window.ebook = (() => {
   function figures() {
     return all(".sl-picture > .sl-body").map((figure, k) => {
       figure.dataset.figure = k;
+      if (figure.scrollWidth > figure.clientWidth) figure.style.zoom = figure.clientWidth / figure.scrollWidth;
       const named = figure.closest(".sl-picture[aria-label]") ?? figure;
       return named.getAttribute("aria-label") ?? figure.textContent.trim().replace(/\s+/g, " ");
     });
