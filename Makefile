@@ -1,4 +1,4 @@
-# make book · make test · make serve · make pdf · make again · make bench · make gpu · make mutants · make bugs · make ledger · make record · make corpus · make colab · make colab-lowest · make floors · make address · make links · make clean
+# make book · make test · make serve · make pdf · make epub · make again · make bench · make gpu · make mutants · make bugs · make ledger · make record · make corpus · make colab · make colab-lowest · make floors · make today · make address · make links · make clean
 PYTHON ?= python3
 BIN := .venv/bin
 BUILD := $(BIN)/jupyter-book build . -W -n --keep-going
@@ -7,7 +7,7 @@ export OMP_NUM_THREADS := 1
 # Whatever the shell says, Python keeps what it has compiled: the tests start it dozens of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: book test lint units chapters html pages pdf again bench gpu gpu-wheels mutants bugs ledger record corpus serve colab colab-lowest floors address clean
+.PHONY: book test lint units chapters html pages pdf epub again bench gpu gpu-wheels mutants bugs ledger record corpus serve colab colab-lowest floors today address clean
 
 book: .venv/installed
 	@$(BIN)/python _ext/execute.py
@@ -44,6 +44,11 @@ pages: .venv/installed
 # The whole book and each chapter on paper, from the built site: _build/pdf.
 pdf: .venv/installed
 	@$(BIN)/python _ext/pdf.py $(NAME)
+
+# The book as an e-book, EPUB 3 with MathML, from the built site: _build/epub. FORMULAS=pictures: for
+# readers that show no MathML; FORMULAS=both: one of each. NAME=attention: a chapter alone.
+epub: .venv/installed
+	@$(BIN)/python _ext/epub.py $(NAME) $(if $(FORMULAS),--formulas $(FORMULAS))
 
 again: .venv/installed
 	$(BIN)/python _ext/execute.py --again
@@ -99,6 +104,10 @@ colab-lowest:
 floors:
 	@$(PYTHON) _ext/colab.py --floors $(TORCH_INDEX)
 
+# The pages that are built, again with the newest Sphinx and without Jupyter Book: what differs.
+today: .venv/installed
+	@$(BIN)/python _ext/today.py
+
 # Sets the repository's address everywhere: make address URL=https://github.com/OWNER/NAME
 address:
 	@$(PYTHON) _ext/address.py "$(URL)"
@@ -108,7 +117,7 @@ links: .venv/installed
 	$(BIN)/python _ext/links.py
 
 clean:
-	rm -rf _build .colab .jupyter_cache .executed .venv lib/*.egg-info
+	rm -rf _build .colab .today .jupyter_cache .executed .venv lib/*.egg-info
 
 # TORCH=cpu takes PyTorch's own index of builds without CUDA; the lock itself names no index.
 TORCH_INDEX := $(if $(filter cpu,$(TORCH)),--index-url https://download.pytorch.org/whl/cpu)

@@ -86,6 +86,14 @@ def chapters(root: Path = ROOT) -> list[Page]:
     return [page for page in pages(root) if page.number is not None]
 
 
+def parts() -> list[tuple[str, list[Page]]]:
+    """The parts of the book, each with its pages; before them the front page, without a name."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    files = {page.docname: page for page in pages()}
+    found = [(part["caption"], [files[one] for one in _files(part)]) for part in toc["parts"]]
+    return [("", [files[toc["root"]]]), *found]
+
+
 def notebooks() -> list[Page]:
     """The pages that run code."""
     return [page for page in pages() if page.path.suffix == ".ipynb"]

@@ -1,14 +1,19 @@
 """Stills of pages, joined into one document: one style, links inside, the solutions at its end."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from html import escape, unescape
 from pathlib import Path
+
+from playwright.sync_api import Browser
+from playwright.sync_api import Page as Tab
 
 from registry import Page
 
 from .snapshot import Still
 
+LONGEST = 900_000  # milliseconds; a whole book takes a while
 STYLE = Path(__file__).parent / "paper.css"
 TAG = re.compile(r"<[^>]+>")
 ID = re.compile(r'\sid="([^"]+)"')
@@ -37,26 +42,30 @@ def head_of(name: str, words: str) -> str:
     return f"@page pp-{name} {{ @top-left {{ content: {quoted(words)}; }} }}"
 
 
-def linked(html: str, pages: dict[str, Page], site: str) -> str:
+def linked(
+    html: str, pages: dict[str, Page], site: str, places: dict[str, str] | None = None
+) -> str:
     """A document whose links lead somewhere: in it, to the site, or nowhere, as plain words.
 
     Args:
         html: The document; its links look like `#attention--masks`.
         pages: The book's pages, by their names.
         site: The address at which the site is published; empty if it is not known.
+        places: The address of each place that a link may lead to, where they stand in several
+            files; left out, the places of this document.
     """
-    ids = set(ID.findall(html))
+    if places is None:
+        places = {place: f"#{place}" for place in ID.findall(html)}
 
     def lead(link: re.Match) -> str:
         name, _, place = unescape(link[1]).partition("--")
-        if unescape(link[1]) in ids:
-            return link[0]
-        if f"{name}--" in ids:  # what was there is not printed: to the beginning of its page
-            return link[0].replace(f'href="#{link[1]}"', f'href="#{name}--"', 1)
-        if site and name in pages:
+        # What was there and is not printed: to the beginning of its page.
+        address = places.get(unescape(link[1])) or places.get(f"{name}--")
+        if address is None and site and name in pages:
             address = f"{site.rstrip('/')}/{pages[name].docname}.html{place and '#'}{place}"
-            return link[0].replace(f'href="#{link[1]}"', f'href="{escape(address)}"', 1)
-        return link[2]
+        if address is None:
+            return link[2]
+        return link[0].replace(f'href="#{link[1]}"', f'href="{escape(address)}"', 1)
 
     return LINK.sub(lead, html)
 
@@ -95,6 +104,29 @@ def solutions(stills: list[Still]) -> str:
     )
 
 
+@contextmanager
+def opened(browser: Browser, html: str, folder: Path, **options) -> Iterator[Tab]:
+    """A document in a tab of the browser.
+
+    Args:
+        browser: Chromium.
+        html: The document.
+        folder: Where it lies for as long as it is open.
+        options: More for `Browser.new_page`.
+    """
+    tab = browser.new_page(color_scheme="light", **options)
+    source = folder / "print.html"
+    try:
+        source.write_text(html, encoding="utf-8")
+        tab.set_default_timeout(LONGEST)
+        tab.goto(source.as_uri(), timeout=LONGEST)
+        tab.evaluate("() => document.fonts.ready")
+        yield tab
+    finally:
+        source.unlink(missing_ok=True)
+        tab.close()
+
+
 def contents(stills: list[Still]) -> str:
     """The list of the pages, each with room for its number."""
     rows = [(still.page.name, still.title) for still in stills] + [("solutions", "Solutions")]
@@ -102,15 +134,15 @@ def contents(stills: list[Still]) -> str:
     return f'<nav class="bk-article pp-contents"><h1>Contents</h1><ol>{"".join(lines)}</ol></nav>'
 
 
-def document(title: str, body: str, stills: list[Still]) -> str:
-    """One HTML document with the styles of all its stills, without the MathML behind its formulas.
-
-    On paper a formula is read out by its label, and its MathML would stand there a second time.
+def document(title: str, body: str, stills: list[Still], *, mathml: bool = False) -> str:
+    """One HTML document with the styles of all its stills.
 
     Args:
         title: Its title.
         body: Its text, in which the stills stand.
         stills: The pages in it.
+        mathml: Whether the MathML behind its formulas stays. On paper a formula is read out by its
+            label, and its MathML would stand there a second time.
     """
     links = [
         f'<link rel="stylesheet" href="{escape(sheet)}">'
@@ -131,7 +163,7 @@ def document(title: str, body: str, stills: list[Still]) -> str:
     return (
         '<!doctype html>\n<html lang="en" data-theme="light"><head><meta charset="utf-8">'
         f"<title>{escape(title)}</title>{''.join(links)}<style>{chr(10).join(styles)}</style>"
-        f'</head><body class="pp">{MATHML.sub("", body)}</body></html>'
+        f'</head><body class="pp">{body if mathml else MATHML.sub("", body)}</body></html>'
     )
 
 

@@ -5,6 +5,7 @@ so do the links between the pages, so that any number of them can stand in one d
 """
 
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,8 +13,11 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, sync_playwright
 
+import registry
 from registry import Page
+from screen import Screen
 
+SITE = registry.ROOT / "_build" / "html"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 PATIENCE = 120_000  # milliseconds: a machine may be busy
@@ -22,7 +26,7 @@ WIDTH = 605
 TAKE = (Path(__file__).parent / "snapshot.js").read_text(encoding="utf-8")
 TELLING = {
     "fig-bpe-player": [("Merges", "10")],
-    "fig-rnn-stepper": [("Next", None)] * 6,
+    "fig-rnn-stepper": [("Next", None)] * 5,
     "fig-spectral-sliders": [("Spectral radius", "0.9")],
     "fig-seq2seq-decoder": [("Frame", "12")],
     "fig-limits-flow": [("Frame", "7")],
@@ -46,6 +50,9 @@ QUIET = """async (root) => {  // some figures compute for a while, and show how 
     await new Promise((go) => setTimeout(go, 1500));
   }
 }"""
+UNFOLD = """() => document.querySelectorAll(".bk-article .optional-rest")
+  .forEach((fold) => (fold.open = true))"""
+"""What is in a closed fold has no size: it can neither be pressed nor measured."""
 READY = """async () => {
   if (window.MathJax?.startup) await MathJax.startup.promise;
   await window.bookMaths?.setAll();
@@ -115,12 +122,13 @@ def tell(figure: Locator, steps: list[tuple[str, str | None]]) -> None:
         figure.evaluate(QUIET)
 
 
-def take(browser: Browser, site: Path, page: Page) -> Still:
-    """Open a page of the built site, and take it as it stands."""
-    tab = browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme="light")
+def take(browser: Browser, site: Path, page: Page, width: int = WIDTH) -> Still:
+    """Open a page of the built site so many pixels wide, and take it as it stands."""
+    tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme="light")
     try:
         tab.set_default_timeout(PATIENCE)
         tab.goto((site / f"{page.docname}.html").as_uri())
+        tab.evaluate(UNFOLD)
         tab.evaluate(READY)
         for name, steps in TELLING.items():
             for figure in tab.locator(f"#{name} .sl-body").all():
@@ -133,3 +141,17 @@ def take(browser: Browser, site: Path, page: Page) -> Still:
         tab.close()
     found |= {key: tuple(found[key]) for key in ("styles", "maths", "sheets", "fonts")}
     return Still(page=page, **found)
+
+
+def take_all(browser: Browser, names: list[str], screen: Screen, width: int = WIDTH) -> list[Still]:
+    """Stills of the pages with these names, or of all pages where none is named.
+
+    Where the site is not built, the program ends and says so.
+    """
+    if not (SITE / "intro.html").exists():
+        sys.exit("The site is not built; run `make book` first.")
+    stills = []
+    for page in [registry.by_name()[name] for name in names] or registry.pages():
+        screen.draw(f"Opening {page.name}")
+        stills.append(take(browser, SITE, page, width))
+    return stills

@@ -10,7 +10,7 @@ from pypdf import PdfReader
 import pdf
 import registry
 from paper.document import chapter, head_of, linked
-from paper.snapshot import take
+from paper.snapshot import FIND, TELLING, UNFOLD, take
 
 NAME = "objectives"  # a short chapter with a figure that moves, and predictions
 CONTROLS = [
@@ -151,20 +151,30 @@ def test_words_above_the_sheets_may_hold_quotes():
     assert head_of("a", 'a "b" \\') == '@page pp-a { @top-left { content: "a \\"b\\" \\\\"; } }'
 
 
-def test_the_site_offers_what_was_printed_and_nothing_else(tmp_path):
-    site, pdfs = tmp_path / "html", tmp_path / "pdf"
-    site.mkdir()
-    pdfs.mkdir()
-    front = '<section id="three-ways-to-read"><dl>a</dl></section>'
-    (site / "intro.html").write_text(front)
-    with pytest.raises(FileNotFoundError, match="run `make pdf` first"):
-        pdf.offer(site, pdfs)
-    for name in ("soft-lookup", "attention"):
-        (pdfs / f"{name}.pdf").write_bytes(b"%PDF")
-    pdf.offer(site, pdfs)
-    once = (site / "intro.html").read_text()
-    pdf.offer(site, pdfs)
-    assert (site / "intro.html").read_text() == once  # asked again, it says it once
-    links = pages.fromstring(once).xpath("//a/@href")
-    assert links == ["pdf/soft-lookup.pdf", "pdf/attention.pdf"]
-    assert all((site / link).exists() for link in links)
+PRESS = """(control, isLast) => {
+  if (!control) return "there is no such control";
+  const seen = control.closest(":is(label, .sl-body)");
+  if (control.disabled || !seen.checkVisibility()) return "it cannot be pressed";
+  if (!isLast) control.click();
+}"""
+
+
+@needs_browser
+@pytest.mark.parametrize("figure", TELLING)
+def test_a_figure_has_what_is_pressed_before_it_is_printed(browser, site, figure):
+    """Their controls change with the chapters: what is called otherwise cannot be found."""
+    name = next(one for one in registry.pages() if f'id="{figure}"' in html_of(site, one))
+    tab = browser.new_page()
+    tab.goto((site / f"{name.docname}.html").as_uri())
+    tab.evaluate(UNFOLD)
+    tab.wait_for_selector(f"#{figure} .sl-body > :not(noscript)", state="attached")
+    steps = TELLING[figure]
+    for number, (words, _) in enumerate(steps, 1):
+        control = tab.locator(f"#{figure} .sl-body").evaluate_handle(FIND, words)
+        assert control.evaluate(PRESS, number == len(steps)) is None, (words, number)
+    tab.close()
+
+
+def html_of(site, page):
+    """A page of the site."""
+    return (site / f"{page.docname}.html").read_text(encoding="utf-8")

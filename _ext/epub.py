@@ -1,0 +1,127 @@
+"""`make epub`: the book as an e-book, from the stills of the built site that paper is made of."""
+
+import argparse
+import time
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from playwright.sync_api import Browser
+
+import registry
+from paper.document import document, opened, plain
+from paper.ebook import COVER, SHARP, WIDTH, Edition, File, ebook, files_of
+from paper.edition import LICENCE, about, cited, config, front
+from paper.snapshot import Still, chromium, take_all
+from screen import Screen, duration
+
+TARGET = registry.ROOT / "_build" / "epub"
+WHOLE = "soft-lookup"
+MADE = (
+    "This is the site of the book as an e-book: figures that move there stand still here, covers "
+    "are lifted, code that only draws is left out, and the solutions stand at the end."
+)
+FORMULAS = {"mathml": "", "pictures": "-pictures"}
+"""How formulas may stand in it, and what is added to the file's name."""
+
+
+def edition(title: str) -> Edition:
+    """What the package says of the book, or of a chapter of it.
+
+    Args:
+        title: Its title.
+    """
+    found = cited()
+    own = "" if title == config()["title"] else f"/{title}"
+    return Edition(
+        title=title,
+        author=config()["author"],
+        rights=f"{LICENCE}. Code: MIT.",
+        about=found["title"],
+        day=date.fromisoformat(found["date-released"]),
+        source=f"{found['repository-code']}/{found['version']}{own}",
+    )
+
+
+def cover(browser: Browser, still: Still, folder: Path) -> bytes:
+    """The cover, a picture of the title page.
+
+    Args:
+        browser: Chromium.
+        still: A page, for the styles.
+        folder: Where the document lies for as long as it is open.
+    """
+    html = document("Cover", front(MADE), [still])
+    with opened(browser, html, folder, viewport=COVER, device_scale_factor=SHARP) as tab:
+        return tab.screenshot()
+
+
+def in_parts(files: list[File]) -> list[File]:
+    """The files of the whole book, with their parts, and the solutions gathered at the end."""
+    names = {page.name: caption for caption, pages in registry.parts() for page in pages}
+    texts = [replace(file, part=names[file.name]) for file in files if file.name in names]
+    solutions = [replace(file, part="Solutions") for file in files if file.name not in names]
+    return [*texts, *solutions]
+
+
+def write(browser: Browser, name: str, stills: list[Still], folder: Path, formulas: str) -> Path:
+    """Write an e-book of these pages.
+
+    Args:
+        browser: Chromium.
+        name: The file's name.
+        stills: The pages; one alone is a chapter with its solutions behind it.
+        folder: Where the file is to lie.
+        formulas: How they stand in it, a key of `FORMULAS`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    alone = len(stills) == 1
+    files, pictures = [], {}
+    with TemporaryDirectory() as place:
+        for still in stills:
+            as_pictures = formulas == "pictures"
+            texts, found = files_of(browser, still, Path(place), as_pictures=as_pictures)
+            files += texts
+            pictures |= found
+        pictures["cover.png"] = cover(browser, stills[0], Path(place))
+    if alone:
+        first, *rest = files
+        text = first.html.replace("</h1>", f'</h1><p class="pp-about">{about()}</p>', 1)
+        files = [replace(first, html=text), *(replace(one, title="Solutions") for one in rest)]
+    else:
+        files = in_parts(files)
+    book = ebook(
+        edition(plain(stills[0].title) if alone else config()["title"]),
+        files,
+        pictures,
+        pages=registry.by_name(),
+        site=config()["html"]["baseurl"],
+        mathml=formulas == "mathml",
+    )
+    path = folder / f"{name}{FORMULAS[formulas]}.epub"
+    path.write_bytes(book)
+    return path
+
+
+def main() -> None:
+    """Make what is asked for: an e-book of each page named, or the whole book."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="pages, by name; left out: the whole book")
+    parser.add_argument("--formulas", choices=[*FORMULAS, "both"], default="mathml")
+    asked = parser.parse_args()
+    screen, start = Screen(), time.monotonic()
+    kinds = list(FORMULAS) if asked.formulas == "both" else [asked.formulas]
+    with chromium() as browser:
+        stills = take_all(browser, asked.names, screen, WIDTH)
+        books = [(one.page.name, [one]) for one in stills] if asked.names else [(WHOLE, stills)]
+        for name, pages in books:
+            for kind in kinds:
+                screen.draw(f"Writing {name}, formulas as {kind}")
+                write(browser, name, pages, TARGET, kind)
+    screen.draw("")
+    screen.say(f"Written into {TARGET} in {duration(time.monotonic() - start)}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""The e-book: well-formed, complete, its links inside, the same twice; epubcheck agrees."""
+
+import io
+import re
+import shutil
+import subprocess
+import zipfile
+from collections import Counter
+from datetime import date
+
+import pytest
+from conftest import SITE, absent
+from lxml import etree
+from lxml import html as pages
+
+import epub
+import registry
+from paper.ebook import WIDTH, Edition, File, Section, ebook, page, places_of
+from paper.snapshot import take
+
+NAME = "objectives"  # a short chapter with a figure that moves, and formulas
+X = {
+    "x": "http://www.w3.org/1999/xhtml",
+    "m": "http://www.w3.org/1998/Math/MathML",
+    "s": "http://www.w3.org/2000/svg",
+    "o": "http://www.idpf.org/2007/opf",
+}
+EDITION = Edition("A & B", "Nobody", "CC BY 4.0", "A book", date(2026, 11, 21), "https://a.b/1")
+TEXT = (
+    '<article id="{0}--"><h1>{0}</h1><section id="{0}--more"><h2>More</h2>{1}</section></article>'
+)
+LINKS = '<a href="#two--more">on</a> <a href="#x--y">gone</a>'
+SMALL = [
+    File("one", "One < two", TEXT.format("one", LINKS),
+         (Section("one--more", 2, "More"),), "First"),
+    File("two", "Two", TEXT.format("two", '<a href="#one--folded">back</a>'),
+         (Section("two--more", 3, "More"), Section("two--more", 3, "Again")), "Last"),
+]  # fmt: skip
+
+
+def opened(book):
+    """The files of an e-book, by path."""
+    with zipfile.ZipFile(io.BytesIO(book)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def small(**options):
+    """A made-up book of two pages."""
+    known = {"pages": registry.by_name(), "site": "", "mathml": True} | options
+    return ebook(EDITION, SMALL, {"cover.png": b"PNG"}, **known)
+
+
+def texts(files):
+    """The parsed XHTML files, by name."""
+    return {
+        path.split("/")[1]: etree.fromstring(content)
+        for path, content in files.items()
+        if path.endswith(".xhtml")
+    }
+
+
+def dead_links(trees):
+    """Links between the files that lead to no place."""
+    ids = {(name, one) for name, tree in trees.items() for one in tree.xpath("//@id")}
+    return [
+        link
+        for name, tree in trees.items()
+        for link in tree.xpath("//x:a/@href", namespaces=X)
+        if not re.match(r"(https?|mailto):", link)
+        and ((file := link.partition("#")[0] or name) not in trees
+             or ("#" in link and (file, link.partition("#")[2]) not in ids))
+    ]  # fmt: skip
+
+
+def test_a_small_book_has_its_files_in_order_and_its_links_inside():
+    files = opened(small())
+    assert next(iter(files)) == "mimetype"
+    assert files["mimetype"] == b"application/epub+zip"
+    trees = texts(files)
+    assert dead_links(trees) == []
+    assert trees["one.xhtml"].xpath("//x:a/@href", namespaces=X) == ["two.xhtml#two--more"]
+    assert "gone" in "".join(trees["one.xhtml"].itertext())  # plain words
+    assert trees["two.xhtml"].xpath("//x:a/@href", namespaces=X) == ["one.xhtml#one--"]
+    package = etree.fromstring(files["EPUB/package.opf"])
+    items = {one.get("id"): one.get("href") for one in package.iterfind(".//o:item", X)}
+    read = [items[one.get("idref")] for one in package.iterfind(".//o:itemref", X)]
+    assert read == ["cover.xhtml", "nav.xhtml", "one.xhtml", "two.xhtml"]
+    assert set(items.values()) == {path[5:] for path in files if path.startswith("EPUB/")} - {
+        "package.opf"
+    }
+
+
+def test_the_contents_list_parts_pages_and_sections_as_they_stand():
+    nav = texts(opened(small()))["nav.xhtml"].find(".//x:nav", X)
+    tops = nav.find("x:ol", X)
+    assert [part.find("x:span", X).text for part in tops] == ["First", "Last"]
+    assert [link.text for link in tops.iterfind(".//x:a", X)] == [
+        "One < two", "More", "Two", "More", "Again",
+    ]  # fmt: skip
+    below = tops[1].find("x:ol/x:li/x:ol", X)
+    assert len(below) == 2  # neighbours, though there is none above them
+
+
+def test_the_same_book_has_the_same_bytes_and_the_editions_day_alone():
+    assert small() == small()
+    with zipfile.ZipFile(io.BytesIO(small())) as archive:
+        assert {entry.date_time for entry in archive.infolist()} == {(2026, 11, 21, 0, 0, 0)}
+    for path, content in opened(small()).items():
+        days = re.findall(r"\d{4}-\d\d-\d\d", content.decode())
+        assert set(days) <= {"2026-11-21"}, path
+
+
+def test_formulas_as_pictures_are_another_book():
+    found = [opened(small(mathml=mathml))["EPUB/package.opf"].decode() for mathml in (True, False)]
+    names = [re.search(r"urn:uuid:[\w-]+", package)[0] for package in found]
+    assert names[0] != names[1]
+    assert [">MathML<" in package for package in found] == [True, False]
+
+
+def test_what_is_not_well_formed_is_refused():
+    with pytest.raises(ValueError, match="Two: not well-formed XHTML"):
+        page("Two", "<p>a<br></p>")
+
+
+def test_an_address_is_known_for_each_place():
+    assert places_of(SMALL)["two--more"] == "two.xhtml#two--more"
+
+
+# One chapter of the book ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def still(browser, site):
+    """The chapter as it stands in an e-book."""
+    return take(browser, site, registry.by_name()[NAME], WIDTH)
+
+
+@pytest.fixture(scope="module", params=epub.FORMULAS)
+def written(request, browser, still, tmp_path_factory):
+    """How formulas stand in it, and where it lies."""
+    folder = tmp_path_factory.mktemp("epub")
+    return request.param, epub.write(browser, NAME, [still], folder, request.param)
+
+
+def article():
+    """The chapter as the site has it."""
+    docname = registry.by_name()[NAME].docname
+    return pages.parse(SITE / f"{docname}.html").getroot().find(".//article")
+
+
+@pytest.mark.browser
+def test_a_chapter_has_all_its_formulas_and_figures(written):
+    kind, path = written
+    files = opened(path.read_bytes())
+    trees = texts(files)
+    text = trees[f"{NAME}.xhtml"]
+    formulas = text.xpath("//m:math[@alttext]", namespaces=X)
+    places = text.xpath("//*[contains(concat(' ', @class, ' '), ' math ')]")
+    pictures = [one for place in places for one in place.iterfind("s:svg[@aria-label]", X)]
+    assert text.xpath("//*[starts-with(local-name(), 'mjx')]") == []
+    here, gone = (formulas, pictures) if kind == "mathml" else (pictures, formulas)
+    assert len(here) == len(places) > 50
+    assert gone == []
+    figures = text.xpath("//x:figure[contains(@class, 'sl-figure')]", namespaces=X)
+    assert len(figures) == len(article().xpath(".//figure[contains(@class, 'sl-figure')]"))
+    for figure in figures:
+        [words] = figure.xpath(".//x:img/@alt | .//s:svg/@aria-label", namespaces=X)
+        assert len(words) > 20
+    for source in text.xpath("//x:img/@src", namespaces=X):
+        assert files[f"EPUB/{source}"].startswith(b"\x89PNG")
+
+
+@pytest.mark.browser
+def test_each_exercise_leads_to_its_solution_and_back(written):
+    trees = texts(opened(written[1].read_bytes()))
+    assert dead_links(trees) == []
+    there = trees[f"{NAME}.xhtml"].xpath("//x:p[@class='pp-to-solution']/x:a/@href", namespaces=X)
+    back = trees[f"solutions-{NAME}.xhtml"].xpath("//x:h3/x:a/@href", namespaces=X)
+    exercises = article().xpath(".//div[contains(@class, 'exercise')]/@id")
+    assert there == [f"solutions-{NAME}.xhtml#{NAME}--solution-{one}" for one in exercises]
+    assert back == [f"{NAME}.xhtml#{NAME}--{one}" for one in exercises]
+
+
+@pytest.mark.browser
+def test_nothing_of_the_screen_is_left_and_the_fonts_are_the_readers(written):
+    files = opened(written[1].read_bytes())
+    text = files[f"EPUB/{NAME}.xhtml"].decode()
+    tags = Counter(etree.QName(one).localname for one in etree.fromstring(text.encode()).iter("*"))
+    assert not {"button", "input", "select", "form", "script", "style"} & set(tags)
+    assert "var(--" not in text
+    style = files["EPUB/style.css"].decode()
+    assert set(re.findall(r"font-family: ([^;]+)", style)) == {"monospace"}
+    assert not re.search(r"(?<!-)\bcolor:", style)
+
+
+@pytest.mark.browser
+def test_epubcheck_finds_no_fault(written):
+    program = shutil.which("epubcheck")
+    if program is None:
+        absent("no epubcheck; on Debian and Ubuntu: apt-get install epubcheck")
+    with open(program, "rb") as file:  # Debian's is an archive that only some systems can start
+        start = ["java", "-jar"] if file.read(2) == b"PK" else []
+    command = [*start, program, "--failonwarnings", str(written[1])]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
