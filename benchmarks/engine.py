@@ -4,6 +4,8 @@ The times of both are wall time, taken in turns; a page has no other clock.
 """
 
 import dataclasses
+import gzip
+import json
 import shutil
 import statistics
 import time
@@ -14,16 +16,22 @@ from playwright.sync_api import Page, sync_playwright
 
 from softlookup.language_models import greedy, next_token_loss
 from softlookup.models import GPT, GPTConfig
+from softlookup.recorded import capstone_model
+from softlookup.recorded.capstone import WEIGHTS
+from softlookup.show import Workshop
 from softlookup.show.engine import engine_source
+from softlookup.show.figures.workshop import as_script
 from softlookup.training import recipe_optimizers
 
 N_TOKENS = 100
 N_PAIRS = 3
 PLAIN = GPTConfig(65, context=128, d_model=128, n_heads=8, n_layers=4)
 MODELS = {
+    "the workshop's model": capstone_model()[0].config,
     "learned positions, LayerNorm, GELU": PLAIN,
     "the book's recipe": GPTConfig.quick(65, 128, 128, 8, 4),
 }
+SIZE_HEADS = ["compressed", "kB", "to the figure"]
 ENGINE_HEADS = ["4 blocks of width 128, in the browser", "time, to PyTorch", "to plain JavaScript"]
 SETUP = """({source, config, state}) => {
     const {engine} = eval(source);
@@ -98,6 +106,27 @@ def engine_rows() -> list[list[str]]:
     return rows
 
 
+def size_rows() -> list[list[str]]:
+    """What the figure of the workshop weighs: with the engine, without it, and its weights."""
+    engine = engine_source()
+    whole = Workshop(inline=False).html()
+    engine_in_it = json.dumps(engine, ensure_ascii=False).replace("<", "\\u003c")
+    assert engine_in_it in whole
+    parts = {
+        "the figure of the workshop": whole,
+        "without the engine": whole.replace(engine_in_it, '""'),
+        "the engine alone": engine,
+        "its weights, when asked for": as_script(WEIGHTS),
+    }
+    sizes = {name: len(gzip.compress(text.encode())) for name, text in parts.items()}
+    first = next(iter(sizes.values()))
+    rows = [[name, f"{size / 1000:.0f}", f"{size / first:.2g}"] for name, size in sizes.items()]
+    for row in rows:
+        print(f"engine-size | {row[0]}: {row[1]} kB")
+    return rows
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     engine_rows()
+    size_rows()

@@ -17,7 +17,7 @@ import torch
 from attention import AGAINST_HEADS, GROWTH_HEADS, against_rows, growth_rows
 from checking import CHECKING_HEADS, checking_rows
 from efficient import TILES_HEADS, WINDOW_HEADS, tiles_rows, window_rows
-from engine import ENGINE_HEADS, engine_rows
+from engine import ENGINE_HEADS, SIZE_HEADS, engine_rows, size_rows
 from generation import GENERATION_HEADS, generation_rows
 from ideas import IDEA_HEADS, idea_rows
 from ngram import NGRAM_HEADS, ngram_rows
@@ -44,6 +44,7 @@ SECTIONS: dict[str, tuple[list[str], Rows]] = {
     "many-heads": (AGAINST_HEADS, against_rows),
     "generation": (GENERATION_HEADS, generation_rows),
     "engine": (ENGINE_HEADS, engine_rows),
+    "engine-size": (SIZE_HEADS, size_rows),
     "window": (WINDOW_HEADS, window_rows),
     "tiles": (TILES_HEADS, tiles_rows),
     "recipes": (RECIPE_HEADS, recipe_rows),

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 
 import pytest
 import torch
@@ -325,6 +326,21 @@ def test_odd_texts_are_told_in_a_line(ground):
     assert "Only the first 100,000 of 1,050,000 letters are used." in facts
     press(page, "One step")
     wait_for(page, "Step 1 of 50")
+
+
+def test_a_tab_that_slept_goes_on_where_it_was(ground):
+    page = ground()
+    choose(page, **QUICK, nSteps="1000")
+    press(page, "Train")
+    page.wait_for_function("() => document.querySelectorAll('.tg-samples li').length > 1")
+    session = page.context.new_cdp_session(page)
+    session.send("Page.setWebLifecycleState", {"state": "frozen"})
+    time.sleep(1)
+    session.send("Page.setWebLifecycleState", {"state": "active"})
+    wait_for(page, "Step 1000 of 1000")
+    assert page.locator(".tg-form > .tg-chart polyline").count() == 2
+    press(page, "One step")
+    wait_for(page, "Step 1001 of 1001")
 
 
 def test_without_workers_it_says_so(ground):

@@ -1,5 +1,6 @@
 """The workshop in Chromium: what it writes, shows and changes is what PyTorch computes."""
 
+import copy
 import dataclasses
 import json
 import math
@@ -15,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from conftest import DARK, LIGHT
 from site_checks import axe_faults, scroll_faults
+from test_engine_without import changed as without_parts
 
 from softlookup.analysis import capture
 from softlookup.language_models import sampling_weights
@@ -154,6 +156,21 @@ def test_nothing_is_computed_before_it_is_asked_for(open_figures):
     assert page.locator(".wk-token").count() == 0
     assert page.is_hidden("[name=beginning]")
     assert page.is_visible(".wk-still")
+
+
+def test_a_text_stands_there_before_the_model_and_without_scripts(open_figures, browser):
+    figure = example()
+    assert figure.still.startswith(PROMPTS[0])
+    assert len(figure.still) > len(PROMPTS[0])
+    page = open_figures(figure, **OPEN)
+    assert page.inner_text(".wk-still") == figure.still.strip()
+    context = browser.new_context(java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto(page.url)
+    words = plain.inner_text(".sl-body")
+    context.close()
+    assert figure.alt in words
+    assert figure.still.strip() in words
 
 
 def test_a_damaged_file_is_said_and_can_be_asked_for_again(open_figures):
@@ -316,6 +333,8 @@ def test_it_shows_attention_lens_norms_and_neighbours(workshop):
         """() => [...document.querySelectorAll(".wk-stages tbody tr")].map((row) =>
         [...row.cells].map((cell) => cell.textContent))"""
     )
+    decoded = [tokenizer.decode([i]) for i in range(len(tokenizer))]
+    known = torch.tensor([set(words) <= set(TEXT) for words in decoded])
     streams, writes = [seen_["rows"]], [seen_["rows"]]
     for k in range(2):
         for part in ("self_attention", "feed_forward"):
@@ -325,7 +344,8 @@ def test_it_shows_attention_lens_norms_and_neighbours(workshop):
         stream, write = stream[0, -1], write[0, -1]
         with torch.no_grad():
             says = F.linear(model.norm(stream), model.embedding.weight).softmax(-1).topk(2)
-            like = F.cosine_similarity(model.embedding.weight, stream, dim=-1).topk(2)
+            like = F.cosine_similarity(model.embedding.weight, stream, dim=-1)
+            like = like.masked_fill(~known, -2).topk(2)
         expected = ["  ".join(f"{seen(tokenizer.decode([i]))} {p:.2f}".replace("-", "−")
                               for p, i in zip(top.values, top.indices.tolist(), strict=True))
                     for top in (says, like)]  # fmt: skip
@@ -464,7 +484,8 @@ def test_answers_are_what_pytorch_computes(workshop):
     words = answer(page, 0)
     assert words.startswith(f"Head {head + 1} of layer {layer + 1}:")
     expected = [shares.max(), without, plain, min(costs.values()), max(costs.values())]
-    assert numbers(words)[:5] == pytest.approx([float(x) for x in expected], abs=0.0051)
+    assert numbers(words) == pytest.approx([float(x) for x in expected], abs=0.0051), words
+    assert "go on with a word" not in words  # each token of this passage is a word
 
     streams = [seen_["rows"], *(seen_[f"blocks.{k}.feed_forward.stream"] for k in range(2))]
     with torch.no_grad():
@@ -475,7 +496,7 @@ def test_answers_are_what_pytorch_computes(workshop):
     steps = [b - a for a, b in pairwise(agree)]
     assert found == pytest.approx([*agree, max(steps)], abs=0.0051)
 
-    own, other = (tokenizer.encode(words) for words in ("My lord", "ROMEO:"))
+    own, other = (tokenizer.encode(words) for words in ("ROMEO:\nA", "KING RICHA"))
     probabilities = lambda model: model(torch.tensor([own]))[0, -1].softmax(-1)  # noqa: E731
     goal = changed({}, lambda model: model(torch.tensor([other]))[0, -1].softmax(-1))
     token = int(goal.argmax())
@@ -492,6 +513,44 @@ def test_answers_are_what_pytorch_computes(workshop):
     before = float(changed({}, probabilities)[token])
     expected = [float(goal[token]), before, *patched]
     assert numbers(answer(page, 2)) == pytest.approx(expected, abs=0.00051)
+
+
+def test_what_goes_on_with_a_word_is_told_from_the_rest(functions_of):
+    call = functions_of("figures/workshop/maths.js")
+    tokens = ["th", "e", " c", "at", ",", "x"]  # "e" and "at" go on with a word
+    found = call("return maths.byKind(...data);", [[1.0, 2.0, 3.0, 4.0, 6.0], tokens])
+    assert found == {"inside": 2.0, "others": 4.0}
+
+
+def test_answers_about_layers_mask_and_positions_are_what_pytorch_computes(workshop):
+    page = workshop()
+    go_to(page, "try")
+    _, model, tokenizer = small()
+    ids = tokenizer.encode(TEXT)
+    plain = mean_bits(model, ids)
+    parts = {"attention": "self_attention", "feed-forward": "feed_forward"}
+    costs = {
+        f"the {kind} of layer {layer + 1}": changed(
+            {f"blocks.{layer}.{part}.write": torch.zeros_like},
+            lambda model: mean_bits(model, ids),
+        )
+        for layer in range(2)
+        for kind, part in parts.items()
+    }
+    order = sorted(costs, key=costs.get, reverse=True)
+    words = answer(page, 3)
+    expected = [plain, *(costs[name] for name in order)]
+    assert numbers(words) == pytest.approx(expected, abs=0.0051)
+    assert re.findall(r"the [a-z-]+ of layer \d", words) == [*order, order[0], order[-1]]
+
+    lesser = [without_parts(copy.deepcopy(model), [part]) for part in ("mask", "positions")]
+    expected = [plain, *changed({}, lambda _: [mean_bits(one, ids) for one in lesser])]
+    words = answer(page, 4)
+    assert numbers(words) == pytest.approx(expected, abs=0.0051)
+    assert ("It costs more" in words) == (expected[1] > plain)
+    assert words.endswith(
+        f"It needs the {'mask' if expected[1] > expected[2] else 'positions'} more."
+    )
 
 
 def test_the_controls_of_an_experiment_are_set(workshop):

@@ -28,7 +28,7 @@ from softlookup.recorded import experiment as experiment_module
 from softlookup.recorded import record as record_module
 from softlookup.recorded import version as version_module
 from softlookup.recorded.experiment import FOLDER, data_of, experiment_of
-from softlookup.recorded.record import checksums, record
+from softlookup.recorded.record import data_checksums, record
 from softlookup.recorded.version import code_version, used_by
 from softlookup.show import show_recorded
 
@@ -52,7 +52,7 @@ EXAMPLE = Record(
 def provenance_faults(result: Record) -> list[str]:
     """What is missing of where a result comes from, or stands in its file and must not."""
     experiment, found = experiment_of(result.name), []
-    if result.data != checksums(experiment.DATA) or not result.data:
+    if result.data != data_checksums(experiment) or not result.data:
         found.append("data: other checksums than in SOURCES")
     if not re.fullmatch("[0-9a-f]{16}", result.code):
         found.append("code: no version")

@@ -1,14 +1,12 @@
 """The model of the workshop: a GPT that has read tiny Shakespeare, small enough for a page.
 
-Two short trials with equal numbers of steps, one on characters and one on byte pairs, are compared
-in bits per byte; the better kind of token is used for one longer run. Tiny Shakespeare is cut into
-speeches. The last tenth of them is held out; a slice of the others is not trained on either, and
-the weights are kept at the step at which that slice is told best. The weights are kept in half
-precision, in one file with what they are: the config, the tokens, the seed, the data.
-
-A first run took 2400 steps, eleven readings of the text. From the 800th step on the slice cost
-more and more, while the loss went on to fall; so the run has 800 steps, and the rates come down by
-then.
+Tiny Shakespeare is cut into speeches. The last tenth of them is held out, and every fortieth of the
+others is not trained on either, but judges. Two models are trained whole, one on single characters
+and one on byte pairs. Each reads the text equally often, since the text is what is scarce: a token
+of two characters makes a reading half as long, and a model that reads the same again begins to
+learn it by heart. The weights are kept at the step at which the judging speeches are told best, and
+the kind of token whose model tells them in fewer bits per byte is the workshop's. Its weights are
+kept in half precision, in one file with what they are: the config, the tokens, the seed, the data.
 """
 
 import hashlib
@@ -16,8 +14,9 @@ import json
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,7 +24,7 @@ import torch
 from torch import Tensor
 
 from softlookup.data import tiny_shakespeare
-from softlookup.language_models import greedy, known_words, random_pieces
+from softlookup.language_models import greedy, random_pieces, sample
 from softlookup.models import GPT, GPTConfig, load_gpt, save_gpt
 from softlookup.recorded import shakespeare_gpt
 from softlookup.recorded.ngram_shakespeare import SMALL_TEXT
@@ -40,8 +39,6 @@ WEIGHTS = Path(__file__).parent / "capstone.safetensors"
 PROMPTS = ("ROMEO:\n", "My lord, ", "What is ")
 """What the samples begin with."""
 
-Tokens = list[str] | BytePairTokenizer
-
 
 def load() -> str | None:
     """Tiny Shakespeare, or None after one printed line that says why."""
@@ -53,9 +50,8 @@ def run_small() -> dict:
     sizes = {"d_model": 8, "n_heads": 2, "n_layers": 2, "length": 16, "window": 8, "batch_size": 4}
     with TemporaryDirectory() as folder:
         path = Path(folder) / "small.safetensors"
-        steps = {"n_trial": 5, "n_steps": 20, "every": 5}
         writes = {"prompts": ("The cat",), "n_written": 20}
-        found = run(SMALL_TEXT, path, n_tokens=270, **writes, **steps, **sizes)
+        found = run(SMALL_TEXT, path, n_readings=6, looks=1, n_tokens=270, **writes, **sizes)
     del found["sha256"]  # the file names the version of the code
     return found
 
@@ -64,9 +60,9 @@ def run(
     text: str,
     path: str | os.PathLike = WEIGHTS,
     *,
-    n_trial: int = 150,
-    n_steps: int = 800,
-    every: int = 100,
+    n_readings: int = 3,
+    looks: int = 2,
+    dropout: float = 0.0,
     n_tokens: int = 512,
     length: int = 128,
     window: int = 64,
@@ -75,16 +71,16 @@ def run(
     n_layers: int = 4,
     batch_size: int = 16,
     prompts: Sequence[str] = PROMPTS,
-    n_written: int = 120,
+    n_written: int = 300,
 ) -> dict:
-    """Choose the tokens, train the GPT, and write its weights in half precision.
+    """Train a GPT on each kind of token, and write the better one's weights in half precision.
 
     Args:
         text: Speeches with an empty line between them.
-        path: The file of the weights. It is there as soon as the first have been judged.
-        n_trial: How many steps each trial takes.
-        n_steps: How many steps the run takes.
-        every: After how many steps the weights are judged.
+        path: The file of the weights.
+        n_readings: How many times each run reads as many tokens as the text has.
+        looks: How many times in a reading the weights are judged.
+        dropout: The rate while it learns.
         n_tokens: How many byte pairs there are, single bytes included.
         length: How many tokens a piece of the text has.
         window: How many of the last tokens a token reads in each block.
@@ -93,82 +89,117 @@ def run(
         n_layers: How many blocks.
         batch_size: How many pieces a step reads.
         prompts: What the samples begin with.
-        n_written: How many tokens each sample goes on for.
+        n_written: How many characters each sample goes on for.
 
     Returns:
-        Sizes; the bits per byte of both trials; the loss of each tenth step in bits a token; what
-        the slice costs at each look; the bits per byte of the held-out speeches before
-        and after the best weights were rounded; samples; the checksum of the file.
+        Under "runs" for each kind of token its sizes, the loss of each tenth step in bits a token,
+        what the judging speeches cost at each look, in bits per byte, what the held-out speeches
+        cost with the best weights, and samples; which kind is kept; the held-out bits per byte
+        after the rounding; the samples of what was kept, and one with the most probable tokens; the
+        size and the checksum of the file.
     """
     learn, judge, held_out = parts_of(text)
     kinds = {
-        "characters": known_words([list(text)]),
+        "characters": BytePairTokenizer([]),
         "byte pairs": BytePairTokenizer.train([learn], n_tokens),
     }
-    sizes = {"length": length, "batch_size": batch_size}
     shape = {"window": window, "d_model": d_model, "n_heads": n_heads, "n_layers": n_layers}
-    trials = {}
+    sizes = {"length": length, "batch_size": batch_size}
+    runs, models = {}, {}
     for kind, tokens in kinds.items():
-        model = new_model(tokens, **shape)
-        train(model, ids_of(learn, tokens), n_trial, **sizes)
-        trials[kind] = held_out_bits(model, tokens, judge, length)
-    kind = min(trials, key=trials.get)
-    tokens, looks, best = kinds[kind], [], {}
-
-    def look(step: int, _: float) -> None:
-        if step % every == 0 or step == n_steps:
-            bits = held_out_bits(model, tokens, judge, length)
-            if bits < min((seen["bits"] for seen in looks), default=math.inf):
-                keep(path, model, tokens, step)
-                best.update({name: part.clone() for name, part in model.state_dict().items()})
-            looks.append({"step": step, "bits": bits})
-
-    model = new_model(tokens, **shape)
-    ids = ids_of(learn, tokens)
-    losses = train(model, ids, n_steps, **sizes, after_step=look)
-    model.load_state_dict(best)
+        models[kind] = new_model(tokens, **shape, dropout=dropout)
+        ids = ids_of(learn, tokens)
+        n_steps = max(1, n_readings * len(ids) // (batch_size * length))
+        every = max(1, n_steps // (n_readings * looks))
+        told = partial(held_out_bits, tokens=tokens, text=judge, length=length)
+        losses, seen = train_and_choose(models[kind], ids, n_steps, every, told, **sizes)
+        model = models[kind] = without_dropout(models[kind])
+        runs[kind] = {
+            "tokens": len(tokens),
+            "learned_from": len(ids),
+            "read": n_steps * batch_size * length,
+            "losses": [loss / math.log(2) for loss in losses[::10]],
+            "looks": seen,
+            "bits": held_out_bits(model, tokens, held_out, length),
+            "samples": {prompt: drawn_text(model, tokens, prompt, n_written) for prompt in prompts},
+        }
+    kind = min(runs, key=lambda kind: best_look(runs[kind]["looks"])["bits"])
+    tokens, step = kinds[kind], best_look(runs[kind]["looks"])["step"]
+    keep(path, models[kind], tokens, step)
     kept, _ = load_gpt(path)
     content = Path(path).read_bytes()
     return {
-        "trials": trials,
+        "runs": runs,
         "kind": kind,
-        "tokens": len(tokens),
         "parameters": sum(weights.numel() for weights in kept.parameters()),
-        "learned_from": len(ids),
-        "read": n_steps * batch_size * length,
-        "losses": [loss / math.log(2) for loss in losses[::10]],
-        "looks": looks,
-        "bits_before_rounding": held_out_bits(model, tokens, held_out, length),
+        "bits_before_rounding": runs[kind]["bits"],
         "bits": held_out_bits(kept, tokens, held_out, length),
-        "samples": {prompt: greedy_text(kept, tokens, prompt, n_written) for prompt in prompts},
+        "samples": {prompt: drawn_text(kept, tokens, prompt, n_written) for prompt in prompts},
+        "greedy": greedy_text(kept, tokens, prompts[0], n_written),
         "n_bytes": len(content),
         "sha256": hashlib.sha256(content).hexdigest(),
     }
 
 
 def parts_of(text: str) -> tuple[str, str, str]:
-    """What is learned from, the slice that judges, and the last tenth, which is held out."""
+    """What is learned from, the speeches that judge, and the last tenth, which is held out."""
     speeches = text.strip().split("\n\n")
-    edges = len(speeches) * 17 // 20, len(speeches) * 18 // 20
-    parts = speeches[: edges[0]], speeches[edges[0] : edges[1]], speeches[edges[1] :]
+    edge = len(speeches) * 9 // 10
+    judge = range(edge % 40 // 2, edge, 40)  # all over the text, as each play has its own names
+    learn = [speeches[i] for i in range(edge) if i not in judge]
+    parts = learn, [speeches[i] for i in judge], speeches[edge:]
     return tuple("\n\n".join(part) + "\n\n" for part in parts)
 
 
 def new_model(
-    tokens: Tokens, window: int, d_model: int, n_heads: int, n_layers: int, context: int = 1024
+    tokens: BytePairTokenizer,
+    window: int,
+    d_model: int,
+    n_heads: int,
+    n_layers: int,
+    context: int = 1024,
+    dropout: float = 0.0,
 ) -> GPT:
-    """A GPT of today with a window; the context is only the longest text that it may be given."""
+    """The book's recipe with a wider window; the context is only the longest text there may be."""
     torch.manual_seed(SEED)
-    config = GPTConfig.modern(len(tokens), context, d_model, n_heads, n_layers)
-    return GPT(replace(config, window=window, tie=False))
+    config = GPTConfig.quick(len(tokens), context, d_model, n_heads, n_layers)
+    return GPT(replace(config, window=window, dropout=dropout))
 
 
-def train(
-    model: GPT, ids: Tensor, n_steps: int, *, length: int, batch_size: int, after_step=None
-) -> list[float]:
-    """The book's recipe on pieces of one long text."""
+def train_and_choose(
+    model: GPT,
+    ids: Tensor,
+    n_steps: int,
+    every: int,
+    told: Callable[[GPT], float],
+    *,
+    length: int,
+    batch_size: int,
+) -> tuple[list[float], list[dict]]:
+    """The book's recipe on pieces of one long text; the model ends with its best weights.
+
+    Args:
+        model: It has learned nothing yet.
+        ids: The text.
+        n_steps: How many steps it takes.
+        every: After how many of them the weights are judged.
+        told: What the judge says of a model; less is better.
+        length: How many tokens a piece has.
+        batch_size: How many pieces a step reads.
+
+    Returns:
+        The loss of each step, and the step and the judge's bits at each look.
+    """
+    seen, best = [], {}
+
+    def look(step: int, _: float) -> None:
+        if step % every == 0 or step == n_steps:
+            seen.append({"step": step, "bits": told(without_dropout(model))})
+            if best_look(seen) is seen[-1]:
+                best.update({name: part.clone() for name, part in model.state_dict().items()})
+
     chance = torch.Generator().manual_seed(SEED)
-    return train_model(
+    losses = train_model(
         model,
         shakespeare_gpt.next_loss,
         random_pieces(ids, length, batch_size, generator=chance),
@@ -176,39 +207,58 @@ def train(
         n_steps=n_steps,
         schedule=lambda step: recipe_rate(step, n_steps=n_steps),
         clip=1.0,
-        after_step=after_step,
+        after_step=look,
     )
+    model.load_state_dict(best)
+    return losses, seen
 
 
-def ids_of(text: str, tokens: Tokens) -> Tensor:
+def best_look(looks: Sequence[dict]) -> dict:
+    """The look at which the judging speeches cost least."""
+    return min(looks, key=lambda look: look["bits"])
+
+
+def without_dropout(model: GPT) -> GPT:
+    """The same weights as they are used once they have been learned."""
+    with torch.random.fork_rng(
+        devices=()
+    ):  # its first weights are not drawn from the training's chance
+        plain = GPT(replace(model.config, dropout=0.0))
+    plain.load_state_dict(model.state_dict())
+    return plain
+
+
+def ids_of(text: str, tokens: BytePairTokenizer) -> Tensor:
     """The ids of a text."""
-    if isinstance(tokens, BytePairTokenizer):
-        return torch.tensor(tokens.encode(text))
-    number = {letter: i for i, letter in enumerate(tokens)}
-    return torch.tensor([number[letter] for letter in text])
+    return torch.tensor(tokens.encode(text))
 
 
-def text_of(ids: list[int], tokens: Tokens) -> str:
-    """The text of some ids."""
-    if isinstance(tokens, BytePairTokenizer):
-        return tokens.decode(ids)
-    return "".join(tokens[i] for i in ids)
-
-
-def held_out_bits(model: GPT, tokens: Tokens, text: str, length: int) -> float:
+def held_out_bits(model: GPT, tokens: BytePairTokenizer, text: str, length: int) -> float:
     """Bits per byte, each token told from half a piece of tokens at least."""
     ids = ids_of(text, tokens)
     return shakespeare_gpt.held_out_bits(model, ids, length, len(text.encode()))
 
 
-def greedy_text(model: GPT, tokens: Tokens, prompt: str, n_written: int) -> str:
-    """The prompt and how it goes on, always with the most probable token."""
+def drawn_text(model: GPT, tokens: BytePairTokenizer, prompt: str, n_written: int) -> str:
+    """The prompt and so many characters more, drawn with a little care."""
+    luck = {"generator": torch.Generator().manual_seed(SEED), "temperature": 0.8, "min_p": 0.05}
+    return _written(partial(sample, **luck), model, tokens, prompt, n_written)
+
+
+def greedy_text(model: GPT, tokens: BytePairTokenizer, prompt: str, n_written: int) -> str:
+    """The same, always with the most probable token."""
+    return _written(greedy, model, tokens, prompt, n_written)
+
+
+def _written(
+    way: Callable, model: GPT, tokens: BytePairTokenizer, prompt: str, n_written: int
+) -> str:
     ids = ids_of(prompt, tokens).unsqueeze(0)
-    (text,) = greedy(model.step, model.start(ids[:, :-1]), ids[:, -1], None, n_written)
-    return text_of(ids[0].tolist() + text.ids, tokens)
+    (text,) = way(model.step, model.start(ids[:, :-1]), ids[:, -1], None, n_written)
+    return prompt + tokens.decode(text.ids)[:n_written]
 
 
-def keep(path: str | os.PathLike, model: GPT, tokens: Tokens, step: int) -> None:
+def keep(path: str | os.PathLike, model: GPT, tokens: BytePairTokenizer, step: int) -> None:
     """Write the weights in half precision, and beside them where they come from."""
     texts = {
         "data": json.dumps(checksums(DATA)),

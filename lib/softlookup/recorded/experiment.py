@@ -1,6 +1,7 @@
 """What an experiment is: a module of this package that has ``DATA``, ``SEED`` and three functions.
 
-``DATA`` names the data sets in ``SOURCES``; ``SEED`` is where its chance begins; ``load()`` gives
+``DATA`` names the data sets in ``SOURCES``, and ``OWN_DATA``, where there is one, has the checksums
+of what comes with the library; ``SEED`` is where its chance begins; ``load()`` gives
 the data or None; ``run(data, ...)`` gives the results, plain numbers, words, lists and
 dictionaries; ``run_small()`` does the same with a text that comes with the module, in seconds.
 """
@@ -16,6 +17,7 @@ from softlookup.checks import require_choice
 FOLDER = Path(__file__).parent
 EXPERIMENTS = (
     "capstone",
+    "capstone_prose",
     "counted_captions",
     "heads_captions",
     "ngram_shakespeare",

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
+from types import ModuleType
 
 from softlookup.checks import require, require_choice
 from softlookup.data import SOURCES
@@ -135,7 +136,7 @@ def record(name: str) -> Record:
         name=name,
         date=date.today().isoformat(),
         seconds=round(time.process_time() - start, 1),
-        data=checksums(experiment.DATA),
+        data=data_checksums(experiment),
         code=code_version(experiment),
         seed=experiment.SEED,
         results=results,
@@ -144,6 +145,15 @@ def record(name: str) -> Record:
     content = json.dumps(asdict(result), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     replace_file(FOLDER / f"{name}.json", content.encode())
     return result
+
+
+def data_checksums(experiment: ModuleType) -> dict[str, dict[str, str]]:
+    """The SHA-256 of all that an experiment reads, as a record has them.
+
+    Args:
+        experiment: As ``experiment_of`` gives it.
+    """
+    return {**checksums(experiment.DATA), **getattr(experiment, "OWN_DATA", {})}
 
 
 def checksums(names: tuple[str, ...]) -> dict[str, dict[str, str]]:

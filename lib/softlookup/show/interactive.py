@@ -28,6 +28,7 @@ class Interactive:
         data: What ``mount`` is given; anything that JSON can hold, finite numbers only.
         alt: What the figure shows, for who cannot see it.
         caption: What stands below it.
+        still: A text that the figure has computed before, for a browser that runs no scripts.
 
     Raises:
         ValueError: As ``show_figure``; or ``data`` holds NaN or an infinity.
@@ -40,8 +41,10 @@ class Interactive:
         data: dict,
         alt: str,
         caption: str,
+        still: str = "",
     ) -> None:
         check_texts(alt, caption, name)
+        self.still = still
         self.name = name
         self.alt = alt
         self.caption = caption
@@ -62,13 +65,19 @@ class Interactive:
         picture = (
             f"<style>{style}</style>\n"
             f'<div class="sl-body" role="group" aria-label="{html.escape(self.alt)}" '
-            f'data-sl="{key}"><noscript>{html.escape(self.alt)}</noscript></div>\n'
+            f'data-sl="{key}"><noscript>{html.escape(self.alt)}{self._still()}</noscript></div>\n'
             f'<script type="module">\nconst figure = {code};\nconst frame = {frame};\n'
             f"const slRoot = document.querySelector('[data-sl=\"{key}\"]:not([data-mounted])');\n"
             'slRoot.dataset.mounted = "";\n'
             f"frame.open(slRoot, (root) => figure.mount(root, {self.data}));\n</script>"
         )
         return figure_html(picture, caption=self.caption, name=self.name, kind="sl-interactive")
+
+    def _still(self) -> str:
+        """The still as HTML."""
+        if not self.still:
+            return ""
+        return f'<p style="white-space: pre-wrap">{html.escape(self.still)}</p>'
 
     def live(self):
         """The ``ipywidgets`` view that calls the library, or None: the HTML serves everywhere."""

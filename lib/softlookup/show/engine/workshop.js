@@ -190,8 +190,8 @@ export function costs(model, ids, changes = []) {
 /** What happened inside: the attention of all heads, and the stream of token `at` on its way up.
  *
  *  Each stage has the norm of what was written, and that of the stream; what the model would say
- *  next if this were the end (the logit lens); and the tokens whose vectors are most like it. */
-export function inspect(model, { ids, at, changes = [], most = 3 }) {
+ *  next if this were the end (the logit lens); and the tokens, of some of them, whose vectors are most like it. */
+export function inspect(model, { ids, at, changes = [], most = 3, among = null }) {
   const d = model.config.d_model;
   const weights = [];
   const stages = [];
@@ -204,7 +204,7 @@ export function inspect(model, { ids, at, changes = [], most = 3 }) {
     const onStream = (numbers) => {
       const stream = row(numbers);
       const says = told(model, stream, most);
-      const like = neighbours(model.embedding, stream, most);
+      const like = neighbours(model.embedding, stream, most, among);
       const written = lengthOf(write ?? stream);
       stages.push({ name, write: written, stream: lengthOf(stream), says, like });
     };
@@ -232,7 +232,7 @@ function told(model, stream, most) {
 }
 
 /** The rows of a table whose cosine with a vector is largest: [id, cosine], best first. */
-function neighbours({ data, shape: [n, d] }, vector, most) {
+function neighbours({ data, shape: [n, d] }, vector, most, among) {
   const length = lengthOf(vector);
   const cosines = Array.from({ length: n }, (_, id) => {
     const other = data.subarray(id * d, (id + 1) * d);
@@ -240,7 +240,8 @@ function neighbours({ data, shape: [n, d] }, vector, most) {
     for (let c = 0; c < d; c += 1) dot += vector[c] * other[c];
     return dot / (length * lengthOf(other) || 1);
   });
-  return ranked(cosines).slice(0, most).map((id) => [id, cosines[id]]);
+  const best = ranked(cosines).filter((id) => among === null || among.has(id));
+  return best.slice(0, most).map((id) => [id, cosines[id]]);
 }
 
 /** For each layer and head, the mean weight that a token gives to the one before it. */

@@ -6,8 +6,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
+
 from softlookup.checks import require, require_choice, require_distinct, require_int, require_text
-from softlookup.models.gpt import load_gpt
+from softlookup.language_models import sample
+from softlookup.models.gpt import GPT, load_gpt
 from softlookup.recorded.capstone import WEIGHTS
 from softlookup.show.engine import engine_source
 from softlookup.show.interactive import Interactive
@@ -19,6 +22,12 @@ PASSAGE = (
     "First Citizen:\nWe are accounted poor citizens, the patricians good.\n"
     "What authority surfeits on would relieve us.\n"
 )
+CAREFUL = {"temperature": 0.8, "least": 0.05}
+"""Temperature and min-p of a reader who draws, but no nonsense."""
+ROOM = 512
+"""How many tokens a text may have in the page."""
+STILL = 160
+"""How many characters a text has that stands there before the model is fetched."""
 _ALT = (
     "A trained language model that writes on after any beginning, token by token, with the "
     "probabilities of what could have come; its attention and its stream can be looked at, and "
@@ -44,6 +53,9 @@ class Workshop(Interactive):
         prompts: What the reader may begin with, 1 to 4 texts.
         passage: A text of at least two tokens on which a change is judged.
         seen: The letters that the model has read; others are named to the reader. None: all.
+        chance: Whether the next token is drawn at first, with temperature 0.8 and min-p 0.05;
+            otherwise it is the most probable one.
+        many: How many tokens are written at once.
         seed: Where the chances begin.
         inline: Whether the weights are part of the figure. None: outside the site.
         name: The figure's name in links.
@@ -53,7 +65,8 @@ class Workshop(Interactive):
     Raises:
         ValueError: There is no such model, its tokens are not byte pairs, there is no prompt or a
             blank one, a panel is unknown, comes twice or lacks another one, the passage is too
-            short, or ``seed`` is negative; or as ``Interactive``.
+            short, ``many`` is no integer of at least 1, or ``seed`` is negative; or as
+            ``Interactive``.
 
     Chapter: workshop#what-to-look-for.
 
@@ -75,6 +88,8 @@ class Workshop(Interactive):
         prompts: Sequence[str] = PROMPTS,
         passage: str = PASSAGE,
         seen: str | None = None,
+        chance: bool = False,
+        many: int = 30,
         seed: int = 1,
         inline: bool | None = None,
         name: str = "fig-workshop",
@@ -100,6 +115,8 @@ class Workshop(Interactive):
         rule = "passage must have at least two tokens, and fit the context"
         require(fits, rule, n_tokens=len(ids))
         require_int(0, seed=seed)
+        require_int(1, many=many)
+        still = written(model, tokens, prompts[0])
         letters = as_text(path)
         inline = not os.environ.get("SOFTLOOKUP_STATIC") if inline is None else inline
         data = {
@@ -107,18 +124,40 @@ class Workshop(Interactive):
             "panels": list(panels),
             "prompts": list(prompts),
             "passage": passage,
+            "still": still,
             "seen": seen,
+            "chance": dict(CAREFUL) if chance else None,
+            "many": many,
             "seed": seed,
             "layers": model.config.n_layers,
             "heads": model.config.n_heads,
             "window": model.config.window,
-            "room": min(256, model.config.context),
+            "room": min(ROOM, model.config.context),
             "file": Path(path).stem,
             "address": f"../_static/models/{Path(path).stem}.js",
             "megabytes": round(len(letters) / 1e6, 1),
             "weights": letters if inline else None,
         }
-        super().__init__(name=name, data=data, alt=alt, caption=caption)
+        super().__init__(name=name, data=data, alt=alt, caption=caption, still=still)
+
+
+def written(model: GPT, tokens: BytePairTokenizer, prompt: str) -> str:
+    """What a model makes of a prompt, drawn as ``CAREFUL`` says and always the same."""
+    context = model.config.context
+    ids = torch.tensor([tokens.encode(prompt)[-(context // 2) :]])
+    n_tokens = min(STILL, context - ids.shape[1])
+    luck = {"temperature": CAREFUL["temperature"], "min_p": CAREFUL["least"]}
+    (text,) = sample(
+        model.step,
+        model.start(ids[:, :-1]),
+        ids[:, -1],
+        None,
+        n_tokens,
+        generator=torch.Generator().manual_seed(1),
+        **luck,
+    )
+    letters = (prompt + tokens.decode(text.ids))[: len(prompt) + STILL]
+    return "".join(one for one in letters if one == "\n" or one.isprintable())
 
 
 def as_text(path: str | os.PathLike) -> str:

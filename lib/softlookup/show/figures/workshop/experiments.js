@@ -5,8 +5,8 @@ import { el } from "../../kit/elements.js";
 import { fixed } from "../../kit/numbers.js";
 import { byKind, mean, seen } from "./maths.js";
 
-const OTHER = "ROMEO:"; // the text whose stream is patched in
-const OWN = "My lord";
+const OTHER = "KING RICHA"; // the text whose stream is patched in
+const OWN = "ROMEO:\nA"; // ends in the same letter
 
 export class Experiments {
   constructor(workshop) {
@@ -27,11 +27,25 @@ export class Experiments {
         () => this.decided(),
       ),
       this.card(
-        `Where does the model keep what comes next? The text is “${OWN}”. Patch in the stream of ` +
-          `“${OTHER}” at its last token, before layer 1, behind layer 1, and so on. From where on ` +
-          "does the text go on as the other one would?",
+        `Where does the model keep what comes next? The text is “${seen(OWN)}”. Patch in the stream ` +
+          `of “${seen(OTHER)}” at its last token, before layer 1, behind layer 1, and so on. Both ` +
+          "end in the same letter. From where on does the text go on as the other one would?",
         () => this.setPatch(),
         () => this.patched(),
+      ),
+      this.card(
+        "Which layer would the model miss most? It has as many attention layers as feed-forward " +
+          "layers, which is twice its number of blocks. Switch off one of them, look at what the " +
+          "passage costs, take it back, and switch off the next. Guess before: the first or the last?",
+        () => this.setChange("feed-forward", { layer: 0 }),
+        () => this.missed(),
+      ),
+      this.card(
+        "Without the mask each token may read what comes after it, and so the very token that is to " +
+          "be foretold. It was never trained so. Will the passage cost less, because the answer lies " +
+          "open, or more? And which does it need more, the mask or the positions?",
+        () => this.setChange("mask", {}),
+        () => this.withoutMask(),
       ),
     );
   }
@@ -56,7 +70,12 @@ export class Experiments {
 
   async setPatch() {
     await this.workshop.begin(OWN);
-    this.workshop.changes.set("patch", { from: OTHER, height: 0 });
+    this.setChange("patch", { from: OTHER, height: 0 });
+  }
+
+  /** Choose a change, but leave it to the reader to make it. */
+  setChange(kind, values) {
+    this.workshop.changes.set(kind, values);
     this.workshop.changes.list = [];
     this.workshop.showBench("change");
   }
@@ -82,19 +101,23 @@ export class Experiments {
     const more = without.map((cost, i) => cost - before[i]);
     const { inside, others: rest } = byKind(
       more,
-      ids.slice(1).map((id) => workshop.words(id)),
+      ids.map((id) => workshop.words(id)),
     );
     const range =
       others.length === 0
         ? ""
         : ` Without one other head it costs from ${fixed(Math.min(...others), 2)} to ` +
           `${fixed(Math.max(...others), 2)}.`;
+    const kinds =
+      Number.isNaN(inside) || Number.isNaN(rest)
+        ? ""
+        : ` Tokens that go on with a word cost ${fixed(inside, 2)} bits more; the others ` +
+          `${fixed(rest, 2)}.`;
     return (
       `Head ${best.head + 1} of layer ${best.layer + 1}: on average a token gives ` +
       `${fixed(best.share, 2)} of this head’s attention to the token before. Without the head the ` +
       `passage costs ${fixed(mean(without), 2)} bits a token instead of ${fixed(mean(before), 2)}.` +
-      `${range} Tokens that begin with a letter (most of them go on with a word) cost ` +
-      `${fixed(inside, 2)} bits more; the others ${fixed(rest, 2)}.`
+      `${range}${kinds}`
     );
   }
 
@@ -119,11 +142,50 @@ export class Experiments {
     const { token, before, shares, other } = await this.workshop.ask("patched", { ids, from });
     const list = shares.map((share, k) => `${fixed(share, 3)} ${k === 0 ? "before layer 1" : `behind layer ${k}`}`);
     return (
-      `“${OTHER}” goes on with “${seen(this.workshop.words(token))}”, with probability ` +
-      `${fixed(other, 3)}; “${OWN}” does so with ${fixed(before, 3)}. After the patch it is ` +
+      `“${seen(OTHER)}” goes on with “${seen(this.workshop.words(token))}”, with probability ` +
+      `${fixed(other, 3)}; “${seen(OWN)}” does so with ${fixed(before, 3)}. After the patch it is ` +
       `${list.join(", ")}. Behind the last layer the patched row is all that the next token ` +
       "depends on, so there the two must agree. Earlier, the layers above still read the other " +
       "tokens of the text."
+    );
+  }
+
+  /** What a token of the passage costs on average, as the model is or with a change. */
+  async cost(...changes) {
+    return mean(await this.workshop.ask("costs", { ids: this.passage(), changes }));
+  }
+
+  async missed() {
+    const plain = await this.cost();
+    const parts = [];
+    for (let layer = 0; layer < this.workshop.layers; layer += 1) {
+      for (const kind of ["attention", "feed-forward"]) {
+        const cost = await this.cost({ kind, layer });
+        parts.push({ cost, words: `the ${kind} of layer ${layer + 1}` });
+      }
+    }
+    parts.sort((a, b) => b.cost - a.cost);
+    const list = parts.map(({ cost, words }) => `without ${words} ${fixed(cost, 2)}`);
+    return (
+      `As it is, the passage costs ${fixed(plain, 2)} bits a token; ${list.join(", ")}. It misses ` +
+      `${parts[0].words} most, and ${parts.at(-1).words} least.`
+    );
+  }
+
+  async withoutMask() {
+    const plain = await this.cost();
+    const mask = await this.cost({ kind: "mask" });
+    const positions = await this.cost({ kind: "positions" });
+    const open =
+      mask > plain
+        ? "It costs more: no head has learned to look for the answer, and what comes later mixes " +
+          "into rows that were never made for it."
+        : "It costs less: some head reads what comes next, though it was never trained so.";
+    const needed = mask > positions ? "the mask" : "the positions";
+    return (
+      `As it is, the passage costs ${fixed(plain, 2)} bits a token, without the mask ` +
+      `${fixed(mask, 2)}, and without the positions ${fixed(positions, 2)}. ${open} It needs ` +
+      `${needed} more.`
     );
   }
 }

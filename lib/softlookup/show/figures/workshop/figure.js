@@ -23,7 +23,7 @@ import { bits, seen, unknownLetters, written } from "./maths.js";
 import { bytesOf, fetched, opened } from "./model.js";
 
 const SHOWN = 8; // bars
-const AT_ONCE = 30; // tokens
+const MAPPED = 96; // tokens in a map of attention
 const LONGEST = 2000; // letters of a beginning
 const STORIES = 8;
 const PANELS = {
@@ -42,10 +42,11 @@ class Workshop {
     this.line = Promise.resolve(); // what the reader asked for, one after the other
     this.waiting = null; // of it, what a later move of a slider may still replace
     this.head = [0, 0];
-    this.sampling = { temperature: 1, k: null, p: 1, least: 0 };
-    this.byChance = false;
+    this.byChance = data.chance !== null;
+    this.sampling = { temperature: 1, k: null, p: 1, least: 0, ...data.chance };
+    this.luck = 0; // how many texts were begun
     this.live = liveRegion("wk-live");
-    this.still = el("p", { class: "wk-still" }, data.passage.trim());
+    this.stillText = el("p", { class: "wk-still" }, data.still.trim());
     const size = `${data.megabytes} MB`;
     this.fetch = button(`Fetch the model, ${size}`, () => this.open(), {
       class: "sl-button wk-fetch",
@@ -67,7 +68,7 @@ class Workshop {
     this.inside = el("div", { hidden: true }, this.picker, this.beginnings(), this.text);
     this.below = el("div", { hidden: true }, this.place.field, ...Object.values(this.benches));
     root.append(
-      form("wk-workshop", this.still, this.fetch, this.inside, this.live, this.below),
+      form("wk-workshop", this.stillText, this.fetch, this.inside, this.live, this.below),
     );
     this.turnTo(first);
     say(
@@ -97,9 +98,10 @@ class Workshop {
       return;
     }
     this.root.workshopModel = this.model;
+    this.known = knownTokens(this.model, this.seen);
     this.inside.hidden = false;
     this.below.hidden = false;
-    this.still.hidden = true;
+    this.stillText.hidden = true;
     this.fetch.hidden = true;
     await this.begin(this.prompts[0]);
   }
@@ -167,7 +169,7 @@ class Workshop {
       return;
     }
     const ids = this.model.tokenizer.encode(cut.toWellFormed?.() ?? cut);
-    const room = this.room - AT_ONCE;
+    const room = this.room - this.many;
     const notes = [];
     if (words.length > LONGEST || ids.length > room)
       notes.push(`Only the last ${counted(Math.min(ids.length, room), "token")} were taken.`);
@@ -178,6 +180,7 @@ class Workshop {
     this.made = this.ids.length;
     this.stories = [this.ids];
     this.story = 0;
+    this.luck += 1;
     this.ledger.forget();
     await this.fill();
     await this.select(this.ids.length - 1, notes.join(" "));
@@ -216,7 +219,7 @@ class Workshop {
     if (!this.byChance) return null;
     const { temperature, k, p, least } = this.sampling;
     const [topP, minP] = [p === 1 ? null : p, least === 0 ? null : least];
-    return { seed: 1000 * this.seed, temperature, topK: k, topP, minP };
+    return { seed: 1000 * (this.seed + this.luck), temperature, topK: k, topP, minP };
   }
 
   async select(at, note = "") {
@@ -269,7 +272,8 @@ class Workshop {
   writing() {
     this.stop = button("Stop", () => this.model?.stop(), { disabled: true });
     const first = [["best", "the most probable"], ["chance", "by chance"]]; // prettier-ignore
-    const pick = choices("Take the next token", "pick", first, "best", (value) => {
+    const now = this.byChance ? "chance" : "best";
+    const pick = choices("Take the next token", "pick", first, now, (value) => {
       this.byChance = value === "chance";
       this.later(() => this.render());
     });
@@ -294,12 +298,13 @@ class Workshop {
       made.show(shown(read(first)), first);
       return made.field;
     };
+    const { temperature: tau, least } = this.sampling;
     const share = (p, off) => (p === off ? "off" : fixed(p, 2));
     const filters = controls(
-      filter("temperature", "temperature", 19, 9, (i) => (i + 1) / 10, (t) => fixed(t, 1)),
+      filter("temperature", "temperature", 19, Math.round(10 * tau) - 1, (i) => (i + 1) / 10, (t) => fixed(t, 1)),
       filter("k", "top-k", KS.length - 1, KS.length - 1, (i) => KS[i], (k) => String(k ?? "off")),
       filter("p", "top-p", 19, 19, (i) => (i + 1) / 20, (p) => share(p, 1)),
-      filter("least", "min-p", 20, 0, (i) => i / 20, (p) => share(p, 0)),
+      filter("least", "min-p", 20, Math.round(20 * least), (i) => i / 20, (p) => share(p, 0)),
     ); // prettier-ignore
     return el(
       "div",
@@ -308,7 +313,7 @@ class Workshop {
         "div",
         { class: "wk-row" },
         button("One token", () => this.later(() => this.write(1))),
-        button(`${AT_ONCE} tokens`, () => this.later(() => this.write(AT_ONCE))),
+        button(`${this.many} tokens`, () => this.later(() => this.write(this.many))),
         this.stop,
       ),
       el("div", { class: "wk-bars" }, this.bars),
@@ -421,7 +426,7 @@ class Workshop {
       el(
         "p",
         { class: "wk-words" },
-        "The attention of each head, layer by layer: a row for each token, a column for each that it reads. Choose a head, and the text above is painted with what the chosen token reads.",
+        "The attention of each head, layer by layer: a row for each token, a column for each that it reads; of a long text, for the last 96 up to the chosen one. Choose a head, and the text above is painted with what the chosen token reads.",
       ),
       grid,
       shareBar(),
@@ -437,10 +442,13 @@ class Workshop {
 
   async renderLook() {
     const [n, at] = [this.ids.length, this.at];
-    const { weights, stages } = await this.ask("inspect", { ids: this.ids, at, most: 2 });
+    const asked = { ids: this.ids, at, most: 2, among: this.known };
+    const { weights, stages } = await this.ask("inspect", asked);
+    const end = Math.max(at + 1, Math.min(n, MAPPED));
+    const begin = Math.max(0, end - MAPPED);
     for (const { layer, head, map, one } of this.maps) {
       const from = head * n * n;
-      paintMap(map, weights[layer].subarray(from, from + n * n), n);
+      paintMap(map, part(weights[layer].subarray(from, from + n * n), n, begin, end));
       const chosen = this.head[0] === layer && this.head[1] === head;
       one.setAttribute("aria-pressed", String(chosen));
     }
@@ -469,15 +477,36 @@ function stageName(name) {
   return `${part === "self_attention" ? "attention" : "feed-forward"} ${Number(layer) + 1}`;
 }
 
+/** The colours of 256 shares from 0 to 1: red, green, blue, and no transparency. */
+const COLOURS = Array.from({ length: 256 }, (_, k) =>
+  Number.parseInt(`${shareColour(k / 256).slice(1)}ff`, 16),
+);
+
+/** The rows and columns of a matrix from one token to another. */
+const part = (shares, n, begin, end) =>
+  Array.from({ length: end - begin }, (_, i) =>
+    shares.subarray((begin + i) * n + begin, (begin + i) * n + end),
+  );
+
+/** The tokens that are made of letters which the model has read; null: nobody knows. */
+function knownTokens({ tokenizer, config }, letters) {
+  if (letters === null) return null;
+  const ids = Array.from({ length: config.vocab_size }, (_, id) => id);
+  return new Set(ids.filter((id) => unknownLetters(tokenizer.decode([id]), letters).length === 0));
+}
+
 /** A matrix of shares, a pixel each. */
-function paintMap(canvas, shares, n) {
+function paintMap(canvas, rows) {
+  const n = rows.length;
   Object.assign(canvas, { width: n, height: n });
   const context = canvas.getContext("2d");
   const image = context.createImageData(n, n);
-  shares.forEach((share, k) => {
-    const colour = Number.parseInt(shareColour(share).slice(1), 16);
-    image.data.set([colour >> 16, (colour >> 8) & 255, colour & 255, 255], 4 * k);
-  });
+  const pixels = new DataView(image.data.buffer);
+  rows.forEach((row, i) =>
+    row.forEach((share, j) =>
+      pixels.setUint32(4 * (i * n + j), COLOURS[Math.min(255, Math.floor(256 * share))]),
+    ),
+  );
   context.putImageData(image, 0, 0);
 }
 

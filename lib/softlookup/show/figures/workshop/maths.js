@@ -32,12 +32,13 @@ export function unknownLetters(text, known) {
   return [...new Set(text)].filter((letter) => !others.has(letter));
 }
 
-/** Whether a token goes on with a word: it begins with a letter. */
-const continues = (words) => /^\p{Letter}/u.test(words);
+/** Whether a token goes on with a word: it begins with a letter, and stands behind one. */
+const continues = (words, before) => /\p{Letter}$/u.test(before) && /^\p{Letter}/u.test(words);
 
-/** The mean of what each token costs more, of those that go on with a word and of the others. */
+/** The mean of what each token but the first costs more, of those that go on with a word and of
+ *  the others. `words` are all tokens. */
 export function byKind(more, words) {
-  const kinds = words.map(continues);
+  const kinds = more.map((_, i) => continues(words[i + 1], words[i]));
   const of = (kind) => mean(more.filter((_, i) => kinds[i] === kind));
   return { inside: of(true), others: of(false) };
 }
