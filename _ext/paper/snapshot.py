@@ -32,7 +32,7 @@ TELLING = {
     "fig-limits-flow": [("Frame", "7")],
     "fig-collapse-cloud": [("Depth", "2")],
     "fig-referent-switch": [("the chicken", None)],
-    "fig-workshop": [("Fetch the model", None), ("30 tokens", None)],
+    "fig-workshop": [("Fetch the model", None), ("100 tokens", None)],
     "fig-training-ground": [("Train", None)],
 }
 """What is done to a figure that says little at first: what is called so is pressed, or set."""

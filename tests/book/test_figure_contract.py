@@ -324,14 +324,21 @@ def test_it_holds_still_when_asked_to(open_example, folder):
     assert page.evaluate("document.getAnimations().length") == 0
 
 
+def settled(page, question):
+    """The answer when it has stood for half a second: what is said after a pause has been said."""
+    before, now = None, page.evaluate(question)
+    while now != before:
+        page.wait_for_timeout(500)
+        before, now = now, page.evaluate(question)
+    return now
+
+
 @each_figure
 def test_two_on_a_page_do_not_share_anything(open_example, folder):
     page = open_example(folder, n=2)
-    page.wait_for_timeout(500)  # what is said after a pause has been said
-    first = page.evaluate(STATE % 0)
+    first = settled(page, STATE % 0)
     assert [moved for moved, state in tour(page, STATE % 0, nth=1) if state != first] == []
-    page.wait_for_timeout(500)
-    second = page.evaluate(STATE % 1)
+    second = settled(page, STATE % 1)
     assert second != first
     assert [moved for moved, state in tour(page, STATE % 1) if state != second] == []
     ids = page.evaluate("[...document.querySelectorAll('.sl-body [id]')].map((one) => one.id)")

@@ -1,11 +1,10 @@
-// What the workshop asks of a model: what comes next, what went on inside, and what would come if
-// a part of it were changed.
+// What the workshop asks of a model: what comes next, why, and what if a part of it were changed.
 //
-// A change is an object: {kind: "head", layer, head} switches a head off, and CHANGES below has
-// the others. Layers and heads count from 0. A height is a place in the stream: 0 before the first
+// A change is an object: {kind: "head", layer, head} switches a head off; CHANGES has the others.
+// Layers and heads count from 0. A height is a place in the stream: 0 before the first
 // block, k behind block k.
 
-import { ranked, softmax, sum } from "../kit/maths.js";
+import { dot, ranked, softmax, sum } from "../kit/maths.js";
 import { lengthOf } from "./arrays.js";
 import { readable } from "./attention.js";
 import { greedy, sampler } from "./decoding.js";
@@ -129,9 +128,9 @@ export function* story(model, { prompt, nTokens, sampling = null, changes = [] }
   }
 }
 
-/** A text that goes on with the most probable tokens, and what each of them took: how many numbers
- *  the blocks multiplied, weights and attention together, and how many the cache holds after it.
- *  Not `cached`, everything is read anew; `window` takes the place of the model's own. */
+/** A text that goes on with the most probable tokens, and what each took: how many numbers the
+ *  blocks multiplied, and how many the cache holds after it. Not `cached`, everything is read anew;
+ *  `window` takes the place of the model's own. */
 export function* toil(model, { prompt, nTokens, cached, window }) {
   require(prompt.length > 0, "a prompt must have at least one token", {});
   const { config } = model;
@@ -190,7 +189,7 @@ export function costs(model, ids, changes = []) {
 /** What happened inside: the attention of all heads, and the stream of token `at` on its way up.
  *
  *  Each stage has the norm of what was written, and that of the stream; what the model would say
- *  next if this were the end (the logit lens); and the tokens, of some of them, whose vectors are most like it. */
+ *  next if this were the end (the logit lens); and the tokens (of those `among`) most like it. */
 export function inspect(model, { ids, at, changes = [], most = 3, among = null }) {
   const d = model.config.d_model;
   const weights = [];
@@ -236,12 +235,12 @@ function neighbours({ data, shape: [n, d] }, vector, most, among) {
   const length = lengthOf(vector);
   const cosines = Array.from({ length: n }, (_, id) => {
     const other = data.subarray(id * d, (id + 1) * d);
-    let dot = 0;
-    for (let c = 0; c < d; c += 1) dot += vector[c] * other[c];
-    return dot / (length * lengthOf(other) || 1);
+    return dot(vector, other) / (length * lengthOf(other) || 1);
   });
-  const best = ranked(cosines).filter((id) => among === null || among.has(id));
-  return best.slice(0, most).map((id) => [id, cosines[id]]);
+  return ranked(cosines)
+    .filter((id) => among?.has(id) ?? true)
+    .slice(0, most)
+    .map((id) => [id, cosines[id]]);
 }
 
 /** For each layer and head, the mean weight that a token gives to the one before it. */
