@@ -12,16 +12,11 @@ from playwright.sync_api import Browser
 import registry
 from paper.document import document, opened, plain
 from paper.ebook import COVER, SHARP, WIDTH, Edition, File, ebook, files_of
-from paper.edition import LICENCE, about, cited, config, front
+from paper.edition import LICENCE, WHOLE, about, cited, config, front
 from paper.snapshot import Still, chromium, take_all
 from screen import Screen, duration
 
 TARGET = registry.ROOT / "_build" / "epub"
-WHOLE = "soft-lookup"
-MADE = (
-    "This is the site of the book as an e-book: figures that move there stand still here, covers "
-    "are lifted, code that only draws is left out, and the solutions stand at the end."
-)
 FORMULAS = {"mathml": "", "pictures": "-pictures"}
 """How formulas may stand in it, and what is added to the file's name."""
 
@@ -52,7 +47,7 @@ def cover(browser: Browser, still: Still, folder: Path) -> bytes:
         still: A page, for the styles.
         folder: Where the document lies for as long as it is open.
     """
-    html = document("Cover", front(MADE), [still])
+    html = document("Cover", front("as an e-book"), [still])
     with opened(browser, html, folder, viewport=COVER, device_scale_factor=SHARP) as tab:
         return tab.screenshot()
 
@@ -76,12 +71,11 @@ def write(browser: Browser, name: str, stills: list[Still], folder: Path, formul
         formulas: How they stand in it, a key of `FORMULAS`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    alone = len(stills) == 1
+    alone, mathml = len(stills) == 1, formulas == "mathml"
     files, pictures = [], {}
     with TemporaryDirectory() as place:
         for still in stills:
-            as_pictures = formulas == "pictures"
-            texts, found = files_of(browser, still, Path(place), as_pictures=as_pictures)
+            texts, found = files_of(browser, still, Path(place), as_pictures=not mathml)
             files += texts
             pictures |= found
         pictures["cover.png"] = cover(browser, stills[0], Path(place))
@@ -97,7 +91,7 @@ def write(browser: Browser, name: str, stills: list[Still], folder: Path, formul
         pictures,
         pages=registry.by_name(),
         site=config()["html"]["baseurl"],
-        mathml=formulas == "mathml",
+        mathml=mathml,
     )
     path = folder / f"{name}{FORMULAS[formulas]}.epub"
     path.write_bytes(book)

@@ -10,7 +10,7 @@ from pathlib import Path
 import epub
 import pdf
 import registry
-from paper.snapshot import SITE
+from paper.edition import WHOLE
 
 PAPER = 'On paper: <a href="pdf/{whole}.pdf">the whole book</a>, or a chapter:\n{chapters}.'
 EBOOK = 'As an e-book: <a href="epub/{whole}.epub">EPUB</a>'
@@ -27,20 +27,20 @@ def laid(files: list[Path], folder: Path) -> list[str]:
     return [Path(shutil.copy(path, folder)).stem for path in found]
 
 
-def offer(site: Path = SITE, pdfs: Path = pdf.TARGET, ebooks: Path = epub.TARGET) -> None:
+def offer(site: Path = registry.SITE, pdfs: Path = pdf.TARGET, ebooks: Path = epub.TARGET) -> None:
     """Offer what is there on the site.
 
     Raises:
         FileNotFoundError: The whole book is there in neither form.
     """
     chapters = {page.name: page.number for page in registry.chapters()}
-    printed = laid([pdfs / f"{name}.pdf" for name in (pdf.WHOLE, *chapters)], site / "pdf")
-    plain, pictures = (f"{epub.WHOLE}{ending}" for ending in epub.FORMULAS.values())
+    printed = laid([pdfs / f"{name}.pdf" for name in (WHOLE, *chapters)], site / "pdf")
+    plain, pictures = (f"{WHOLE}{ending}" for ending in epub.FORMULAS.values())
     made = laid([ebooks / f"{name}.epub" for name in (plain, pictures)], site / "epub")
     lines = []
-    if pdf.WHOLE in printed:
+    if WHOLE in printed:
         links = [f'<a href="pdf/{name}.pdf">{chapters[name]}</a>' for name in printed[1:]]
-        lines.append(PAPER.format(whole=pdf.WHOLE, chapters=", ".join(links)))
+        lines.append(PAPER.format(whole=WHOLE, chapters=", ".join(links)))
     if plain in made:
         more = PICTURES.format(whole=pictures) if pictures in made else ""
         lines.append(f"{EBOOK.format(whole=plain)}{more}.")

@@ -25,16 +25,11 @@ from paper.document import (
     plain,
     with_places,
 )
-from paper.edition import about, config, front
+from paper.edition import WHOLE, about, config, front
 from paper.snapshot import Still, chromium, take_all
 from screen import Screen, duration
 
 TARGET = registry.ROOT / "_build" / "pdf"
-WHOLE = "soft-lookup"
-MADE = (
-    "This is the site of the book, printed: figures that move there stand still here, covers "
-    "are lifted, code that only draws is left out, and the solutions stand at the end."
-)
 
 
 def pages_of(pdf: PdfReader) -> dict[str, int]:
@@ -122,7 +117,7 @@ def main() -> None:
                 write(browser, still.page.name, chapter(still, about()), [still], TARGET)
         if not asked.names:
             screen.draw("Printing the whole book")
-            write(browser, WHOLE, book(stills, front(MADE)), stills, TARGET)
+            write(browser, WHOLE, book(stills, front("printed")), stills, TARGET)
     screen.draw("")
     screen.say(f"Printed into {TARGET} in {duration(time.monotonic() - start)}.")
 

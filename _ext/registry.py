@@ -8,6 +8,7 @@ benchmarks. So its number stands in the file's name alone, and its title in its 
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -16,6 +17,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
+SITE = ROOT / "_build" / "html"
 NUMBER = re.compile(r"^(\d\d)_")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 LINK = re.compile(r"\[([^\]]*\{number\}[^\]]*)\]\((\w+)(?=[#)])")
@@ -92,6 +94,13 @@ def parts() -> list[tuple[str, list[Page]]]:
     files = {page.docname: page for page in pages()}
     found = [(part["caption"], [files[one] for one in _files(part)]) for part in toc["parts"]]
     return [("", [files[toc["root"]]]), *found]
+
+
+def built_site() -> Path:
+    """The folder of the built site; where it is not built, the program ends and says so."""
+    if not (SITE / "intro.html").exists():
+        sys.exit("The site is not built; run `make book` first.")
+    return SITE
 
 
 def notebooks() -> list[Page]:

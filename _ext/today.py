@@ -21,7 +21,6 @@ from lxml import html
 import registry
 from colab import metadata_of
 
-SITE = registry.ROOT / "_build" / "html"
 PLACE = registry.ROOT / ".today"
 BIN = Path(sys.executable).parent
 ALSO = ("_build", ".venv", PLACE.name)  # what no copy of the book needs
@@ -140,13 +139,12 @@ def differences(stock: Path, today: Path) -> Iterator[str]:
 
 def main() -> int:
     """Build with the newest versions and list what differs; 0 if nothing is at fault."""
-    if not (SITE / "intro.html").exists():
-        sys.exit("The site is not built; run `make book` first.")
+    site = registry.built_site()
     python, folder = environment(PLACE / "env"), PLACE / "book"
     print(subprocess.run([python, "-m", "sphinx", "--version"], text=True, check=True,
                          capture_output=True).stdout, end="", flush=True)  # fmt: skip
     copied(folder)
-    found = [*built(python, folder), *differences(SITE, folder / "html")]
+    found = [*built(python, folder), *differences(site, folder / "html")]
     faults = [line for line in found if f": {HARMLESS}: " not in line]
     print("\n".join(found) or "Nothing differs.")
     print(f"{len(found)} differences, {len(faults)} of them faults.")

@@ -108,15 +108,15 @@ def run_step(name: str, folder: Path, limit: float, *, rehearse: bool) -> dict[s
 def end(child: subprocess.Popen) -> None:
     """End a step and what it has started: first by asking, so that ``torchrun`` ends its own."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        if not is_there(child, number):
+        if not reached(child, number):
             return
         latest = time.monotonic() + GRACE
-        while is_there(child) and time.monotonic() < latest:
+        while reached(child) and time.monotonic() < latest:
             time.sleep(0.1)
 
 
-def is_there(child: subprocess.Popen, number: int = 0) -> bool:
-    """Whether a step or something that it has started still runs; it is sent this signal."""
+def reached(child: subprocess.Popen, number: int = 0) -> bool:
+    """Send a signal to a step and what it has started, 0 for none; whether any of it still runs."""
     child.poll()  # one that has ended is in its group until it is asked
     try:
         os.killpg(child.pid, number)

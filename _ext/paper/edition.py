@@ -4,6 +4,8 @@ import yaml
 
 import registry
 
+WHOLE = "soft-lookup"
+"""The name of the files that hold the whole book."""
 LICENCE = "Text and figures: CC BY 4.0"
 
 
@@ -23,12 +25,16 @@ def edition() -> str:
     return f"{config()['author']}. Version {cited()['version']}, {year}. {LICENCE}."
 
 
-def front(made: str) -> str:
+def front(form: str) -> str:
     """The title page.
 
     Args:
-        made: How this form of the book differs from its site, in a sentence.
+        form: What was made of the site.
     """
+    made = (
+        f"This is the site of the book, {form}: figures that move there stand still here, covers "
+        "are lifted, code that only draws is left out, and the solutions stand at the end."
+    )
     title, _, rest = cited()["title"].partition(": ")
     picture = (registry.ROOT / "_static" / "soft-lookup.svg").as_uri()
     return (

@@ -5,7 +5,6 @@ so do the links between the pages, so that any number of them can stand in one d
 """
 
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ import registry
 from registry import Page
 from screen import Screen
 
-SITE = registry.ROOT / "_build" / "html"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 PATIENCE = 120_000  # milliseconds: a machine may be busy
@@ -148,10 +146,8 @@ def take_all(browser: Browser, names: list[str], screen: Screen, width: int = WI
 
     Where the site is not built, the program ends and says so.
     """
-    if not (SITE / "intro.html").exists():
-        sys.exit("The site is not built; run `make book` first.")
-    stills = []
+    site, stills = registry.built_site(), []
     for page in [registry.by_name()[name] for name in names] or registry.pages():
         screen.draw(f"Opening {page.name}")
-        stills.append(take(browser, SITE, page, width))
+        stills.append(take(browser, site, page, width))
     return stills
