@@ -6,12 +6,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
 from softlookup.checks import require, require_choice, require_distinct, require_int, require_text
-from softlookup.language_models import sample
 from softlookup.models.gpt import GPT, load_gpt
-from softlookup.recorded.capstone import WEIGHTS
+from softlookup.recorded.capstone import CARE, WEIGHTS, drawn_text
 from softlookup.show.engine import engine_source
 from softlookup.show.interactive import Interactive
 from softlookup.tokenization import BytePairTokenizer
@@ -22,7 +19,7 @@ PASSAGE = (
     "First Citizen:\nWe are accounted poor citizens, the patricians good.\n"
     "What authority surfeits on would relieve us.\n"
 )
-CAREFUL = {"temperature": 0.8, "least": 0.05}
+CAREFUL = {"temperature": CARE["temperature"], "least": CARE["min_p"]}
 """Temperature and min-p of a reader who draws, but no nonsense."""
 ROOM = 512
 """How many tokens a text may have in the page."""
@@ -126,7 +123,7 @@ class Workshop(Interactive):
             "passage": passage,
             "still": still,
             "seen": seen,
-            "chance": dict(CAREFUL) if chance else None,
+            "chance": CAREFUL if chance else None,
             "many": many,
             "seed": seed,
             "layers": model.config.n_layers,
@@ -142,21 +139,8 @@ class Workshop(Interactive):
 
 
 def written(model: GPT, tokens: BytePairTokenizer, prompt: str) -> str:
-    """What a model makes of a prompt, drawn as ``CAREFUL`` says and always the same."""
-    context = model.config.context
-    ids = torch.tensor([tokens.encode(prompt)[-(context // 2) :]])
-    n_tokens = min(STILL, context - ids.shape[1])
-    luck = {"temperature": CAREFUL["temperature"], "min_p": CAREFUL["least"]}
-    (text,) = sample(
-        model.step,
-        model.start(ids[:, :-1]),
-        ids[:, -1],
-        None,
-        n_tokens,
-        generator=torch.Generator().manual_seed(1),
-        **luck,
-    )
-    letters = (prompt + tokens.decode(text.ids))[: len(prompt) + STILL]
+    """What a model makes of a prompt, drawn with care and always the same."""
+    letters = drawn_text(model, tokens, prompt, STILL, seed=1)
     return "".join(one for one in letters if one == "\n" or one.isprintable())
 
 

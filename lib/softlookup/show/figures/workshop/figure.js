@@ -426,7 +426,7 @@ class Workshop {
       el(
         "p",
         { class: "wk-words" },
-        "The attention of each head, layer by layer: a row for each token, a column for each that it reads; of a long text, for the last 96 up to the chosen one. Choose a head, and the text above is painted with what the chosen token reads.",
+        `The attention of each head, layer by layer: a row for each token, a column for each that it reads; of a long text, for the last ${MAPPED} up to the chosen one. Choose a head, and the text above is painted with what the chosen token reads.`,
       ),
       grid,
       shareBar(),
