@@ -117,14 +117,35 @@ def read_reveal(bundle: nodes.container) -> Reveal | None:
 
 
 def without_reveal(code: str) -> str:
-    """A cell's code as the page shows it: the line that answers would give the answer away."""
+    """A cell's code as the page shows it: the line that answers would give the answer away.
+
+    With it go the names that are given right before it for its sake alone.
+    """
     lines = [re.sub(r"^(\s*)[%!].*", r"\1pass", line) for line in code.splitlines()]
     kept = code.splitlines()
-    for statement in reversed(ast.parse("\n".join(lines)).body):
-        call = statement.value if isinstance(statement, ast.Expr) else None
-        if isinstance(call, ast.Call) and ast.unparse(call.func) == "reveal":
-            del kept[statement.lineno - 1 : statement.end_lineno]
+    statements = ast.parse("\n".join(lines)).body
+    hidden = [statement for statement in statements if is_reveal(statement)]
+    for before in reversed(statements[: statements.index(hidden[0])] if hidden else []):
+        given = names(before, ast.Store) if isinstance(before, ast.Assign) else set()
+        others = [one for one in statements if one not in (*hidden, before)]
+        if not given or any(given & names(one) for one in others):
+            break
+        hidden.append(before)
+    for statement in sorted(hidden, key=lambda one: one.lineno, reverse=True):
+        del kept[statement.lineno - 1 : statement.end_lineno]
     return "\n".join(kept).strip("\n")
+
+
+def is_reveal(statement: ast.stmt) -> bool:
+    """Whether a statement answers a prediction."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and ast.unparse(call.func) == "reveal"
+
+
+def names(statement: ast.stmt, context: type[ast.expr_context] = ast.expr_context) -> set[str]:
+    """The names in a statement, or those that it gives."""
+    found = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+    return {node.id for node in found if isinstance(node.ctx, context)}
 
 
 def follows(cell: nodes.container) -> Iterator[nodes.Node]:

@@ -810,6 +810,13 @@ def test_the_markup_of_choices_does_not_matter():
         ('%time x = 1\nreveal("a", x)', "%time x = 1"),
         ('reveal("a", 1)', ""),
         ("print(reveal)", "print(reveal)"),
+        (
+            'x = 1\nprint(x)\nlow = x < 2\nsaid = {True: "low"}\nreveal("a", said[low])',
+            "x = 1\nprint(x)",
+        ),
+        ('x = 1\nprint(2)\nreveal("a", x)', "x = 1\nprint(2)"),
+        ('x, y = 1, 2\nreveal("a", x)\nprint(y)', "x, y = 1, 2\nprint(y)"),
+        ('f(x)\nx[0] = 1\nreveal("a", x)', "f(x)\nx[0] = 1"),
     ],
 )
 def test_the_call_of_reveal_is_left_out_of_the_code(code, shown):
