@@ -54,10 +54,13 @@ def _own_seconds(node: nodes.Node) -> float | None:
 
 
 def in_words(core: float, optional: float) -> str:
-    """The time in steps of five minutes: "About 40 minutes, and 15 more for what is optional"."""
+    """In steps of five minutes: "About 40 minutes to read, and 15 more for what is optional".
+
+    The exercises are not counted, and this is said.
+    """
     first, more = (5 * max(1, round(part / 5)) for part in (core, optional))
     rest = f", and {more} more for what is optional" if optional >= 2.5 else ""
-    return f"About {first} minutes{rest}"
+    return f"About {first} minutes to read{rest}; exercises not counted"
 
 
 @cache

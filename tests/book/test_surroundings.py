@@ -45,14 +45,14 @@ def test_optional_sections_are_counted_apart():
 @pytest.mark.parametrize(
     ("core", "optional", "said"),
     [
-        (37.6, 0, "About 40 minutes"),
-        (37.4, 2.4, "About 35 minutes"),
-        (1, 0, "About 5 minutes"),
-        (41, 13, "About 40 minutes, and 15 more for what is optional"),
+        (37.6, 0, "About 40 minutes to read"),
+        (37.4, 2.4, "About 35 minutes to read"),
+        (1, 0, "About 5 minutes to read"),
+        (41, 13, "About 40 minutes to read, and 15 more for what is optional"),
     ],
 )
 def test_the_time_is_said_in_steps_of_five_minutes(core, optional, said):
-    assert frame.in_words(core, optional) == said
+    assert frame.in_words(core, optional) == f"{said}; exercises not counted"
 
 
 # Edition, letters, addresses --------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Neural language models: loops over units, gradients, padding, what a window cannot see."""
 
+import copy
 import itertools
 import math
 
@@ -7,8 +8,15 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from softlookup.language_models import FeedForwardLM, RecurrentLM, decoding, train_lm
+from softlookup.language_models import (
+    FeedForwardLM,
+    RecurrentLM,
+    decoding,
+    train_lm,
+    train_side_by_side,
+)
 from softlookup.language_models.language_model import EOS
+from softlookup.layers import RNNCell
 
 WORDS = ["a", "b", "c", "d"]
 TEXTS = [text.split() for text in ("a b c", "d", "b b a d c", "", "c a")]
@@ -152,6 +160,33 @@ def test_training_repeats_itself():
     assert losses[0] == losses[1]
 
 
+def three_of(cell):
+    """Three networks of one form, from three random starts."""
+    models = []
+    for _ in range(3):
+        model = RecurrentLM(WORDS, d_model=5, d_hidden=7)
+        if cell == "plain":
+            model.cell = RNNCell(5, 7)
+        models.append(model.double())
+    return models
+
+
+@pytest.mark.parametrize("cell", ["gated", "plain"])
+def test_side_by_side_each_becomes_what_it_becomes_alone(cell):
+    plan = {"n_steps": 7, "batch_size": 3, "learning_rate": 0.02}
+    together = three_of(cell)
+    alone = copy.deepcopy(together)
+    losses = train_side_by_side(together, TEXTS, generator=torch.Generator().manual_seed(3), **plan)
+    expected = [
+        train_lm(model, TEXTS, generator=torch.Generator().manual_seed(3), **plan)
+        for model in alone
+    ]
+    assert_close(torch.tensor(losses), torch.tensor(expected).mean(dim=0))
+    for one, other in zip(together, alone, strict=True):
+        for weight, again in zip(one.parameters(), other.parameters(), strict=True):
+            assert_close(weight, again, rtol=1e-9, atol=1e-9)
+
+
 def test_generation_feeds_back(model):
     text = model.greedy(max_length=6)
     for i, word in enumerate(text):
@@ -193,3 +228,19 @@ def test_training_needs_texts(model, generator):
         model.losses([])
     with pytest.raises(ValueError, match="must be known"):
         train_lm(model, [["zebra"]], generator=generator)
+
+
+@pytest.mark.bad_input
+def test_side_by_side_needs_models_of_one_form(generator):
+    models = three_of("gated")
+    with pytest.raises(ValueError, match="at least one model; got n_models=0"):
+        train_side_by_side([], TEXTS, generator=generator)
+    with pytest.raises(ValueError, match="at least one text; got n_texts=0"):
+        train_side_by_side(models, [], generator=generator)
+    with pytest.raises(ValueError, match="must be known"):
+        train_side_by_side(models, [["zebra"]], generator=generator)
+    wider = RecurrentLM(WORDS, d_model=5, d_hidden=11).double()
+    others = RecurrentLM([*WORDS[:-1], "e"], d_model=5, d_hidden=7).double()
+    for odd in (wider, others, three_of("plain")[0]):
+        with pytest.raises(ValueError, match="must be of one form; got n_forms=2"):
+            train_side_by_side([models[0], odd], TEXTS, generator=generator)

@@ -187,7 +187,7 @@ def check_two_steps(my_two_steps: Answer) -> str:
             (P @ P.mT, "The second step begins where the first ended: multiply rows by columns."),
             ((P @ P).mT, "Rows and columns are exchanged: a row is the first of the words."),
         ]
-        otherwise = "Not yet: is each row of yours a sum of one over the words two places on?"
+        otherwise = "Does each row of yours sum to one over the words two places on?"
         kept = "Your function changes the table that it was given."
         compare(my_two_steps(P, kept=kept), P @ P, "Your table", mistakes, otherwise)
     return "Each further place is one more product: after k places it is the k-th power."
@@ -519,8 +519,10 @@ def _same_probability(found: float, expected: float, text: Sequence[str]) -> Non
         return
     shown = " ".join(text) or "the empty text"
     if not text:
-        raise Wrong("The empty text is a text: it begins and ends at once. How often did a text "
-                    "begin with its end?")  # fmt: skip
+        raise Wrong(
+            "For the empty text yours is not right: it begins and ends at once, so its only factor "
+            "is that of </s> after <s>. Did you leave out the factor of </s>?"
+        )
     if found > expected:
         raise Wrong(f"Too much for “{shown}”: {found:.4g}. Did you ask that the text begins with "
                     "its first word, and that it ends after the last?")  # fmt: skip

@@ -27,7 +27,12 @@ from softlookup.language_models.language_model import (
     known_words,
     perplexity,
 )
-from softlookup.language_models.neural import FeedForwardLM, RecurrentLM, train_lm
+from softlookup.language_models.neural import (
+    FeedForwardLM,
+    RecurrentLM,
+    train_lm,
+    train_side_by_side,
+)
 from softlookup.language_models.ngram import (
     AddK,
     KneserNey,
@@ -77,5 +82,6 @@ __all__ = [
     "top_k_filter",
     "top_p_filter",
     "train_lm",
+    "train_side_by_side",
     "unseen_share",
 ]

@@ -200,7 +200,7 @@ def later(texts, text):
 
 WRONG[check_edges] = [
     (..., "Nothing to check"),
-    (no_end, "The empty text"),
+    (no_end, "leave out the factor of </s>"),
     (later, "Too much for"),
     (run_together, "Too little for"),
     (no_start, "Too much for"),
