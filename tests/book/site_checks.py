@@ -338,11 +338,16 @@ def figure_faults(page: Page) -> list[str]:
     return [f"no alternative text: {html}" for html in page.evaluate(NAMELESS_FIGURES)]
 
 
-SEEN = """() => [...document.querySelectorAll("article :not(svg *)")]
-  .filter((one) => one.checkVisibility({visibilityProperty: true}))"""
-NOTE_SEEN = f"() => {{ window.seen = new Set(({SEEN})()); }}"
-SEEN_ALONE = f"""() => ({SEEN})().filter((one) => !window.seen.has(one))
-  .map((one) => `is not seen at the other width: ${{one.outerHTML.slice(0, 120)}}`)"""
+SEEN = """() => {  // the contract of figures looks at each of them at both widths
+  const place = (one) => `${one.localName}.${one.className}`  // what a style sheet knows of it
+    + (one.matches("article") ? "" : ` in ${place(one.parentElement)}`);
+  return [...document.querySelectorAll("article :not(figure *)")]
+    .filter((one) => one.checkVisibility({visibilityProperty: true}))
+    .map((one) => [one, place(one)]);
+}"""
+NOTE_SEEN = f"() => {{ window.seen = new Set(({SEEN})().flat()); }}"
+SEEN_ALONE = f"""() => ({SEEN})().filter((both) => !both.some((one) => window.seen.has(one)))
+  .map(([one]) => `is not seen at the other width: ${{one.outerHTML.slice(0, 120)}}`)"""
 
 
 def note_seen(page: Page) -> None:
