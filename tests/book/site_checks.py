@@ -1,7 +1,7 @@
 """What is looked for on a page: each check returns the faults it found, in words."""
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,17 +13,14 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route
 
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
 BEST_PRACTICE = "best-practice"  # of a page as a whole: landmarks, headings
-CONTRAST = "color-contrast"
+LINK = ":is(a[href], [role=link])"
+COLOURS = {"color-contrast": "", "link-in-text-block": LINK}  # and what else of their elements
+PLACES = ["target-size", "scrollable-region-focusable"]
 QUIETLY = {
     "resultTypes": ["violations"],
     "preload": False,  # axe would fetch the style sheets, which a file:// page may not do
 }
-ALL_BUT_CONTRAST = {
-    "rules": {CONTRAST: {"enabled": False}},
-    **QUIETLY,
-}
-CONTRAST_ALONE = {"runOnly": {"type": "rule", "values": [CONTRAST]}, **QUIETLY}
-AXE = """async ([exclude, alike, options, contrast]) => {
+AXE = """async ([exclude, alike, colours, link, options]) => {
   const ends = (one) => one.effect.getTiming().iterations < Infinity;
   const moving = document.getAnimations().filter(ends);  // a colour on its way is none yet
   await Promise.allSettled(moving.map((one) => one.finished));
@@ -44,22 +41,28 @@ AXE = """async ([exclude, alike, options, contrast]) => {
   };
   const seen = new Map();
   const texts = [...document.querySelectorAll("body *")].filter((one) => {
-    const says = one.matches("input, select, textarea")
+    const says = one.matches(`input, select, textarea, ${link}`)
       || [...one.childNodes].some((part) => part.nodeType === 3 && part.data.trim() !== "");
     const {width, height} = one.getBoundingClientRect();
     if (!says || width < 2 || height < 2 || !one.checkVisibility({visibilityProperty: true})) {
       return false;
     }
-    const {color, fill, fontSize, fontWeight, textShadow} = getComputedStyle(one);
-    const look = [color, fill, fontSize, fontWeight, textShadow, ground(one)].join();
+    const {color, fill, fontSize, fontWeight, textShadow, textDecoration, borderBottom}
+      = getComputedStyle(one);
+    const around = getComputedStyle(one.parentElement).color;  // which a link must differ from
+    const look = [color, fill, fontSize, fontWeight, textShadow, textDecoration, borderBottom,
+      around, one.localName, one.matches(link) && one.className, ground(one)].join();
     seen.set(look, (seen.get(look) ?? 0) + 1);
     return seen.get(look) <= alike;
   });
-  const found = [await axe.run({exclude}, options)];
-  if (texts.length > 0) found.push(await axe.run({include: texts, exclude}, contrast));
-  return found.flatMap((one) => one.violations);
+  const rules = Object.entries(colours);
+  axe.configure({rules: rules.map(([id, one]) => ({id, selector: `${one}[data-looked-at]`}))});
+  texts.forEach((one) => one.setAttribute("data-looked-at", ""));
+  const {violations} = await axe.run({exclude}, options);
+  texts.forEach((one) => one.removeAttribute("data-looked-at"));
+  return violations;
 }"""
-"""Contrast is looked at on a few texts of each look: the same colours over the same grounds."""
+"""Colours are looked at on a few texts of each look: the same colours over the same grounds."""
 ALIKE = 3  # so many words of code, and rows, of each kind and place are looked at
 LOCAL = ("file:", "data:", "blob:", "about:")
 USUAL_SIZE, USUAL_TIMEOUT = {"width": 1280, "height": 720}, 30_000  # of Playwright
@@ -82,6 +85,28 @@ NAMELESS_FIGURES = """() => {
       return !own.some((picture) => isName(nameOf(picture)));
     })
     .map((node) => node.outerHTML.slice(0, 120));
+}"""
+FOLDS = """(opening) => {
+  const boxes = [...document.querySelectorAll("article details.optional-rest")];
+  const heads = [...document.querySelectorAll("article :is(h2, h3, h4)")]
+    .filter((head) => head.innerText.startsWith(opening) && !head.closest(".optional-rest"));
+  const whole = heads.filter((head) => !head.parentElement.querySelector(".optional-rest"));
+  const seen = (box) => [...box.children].slice(1).some((one) => one.checkVisibility());
+  const faults = [
+    ...whole.map((head) => `is not folded: ${head.innerText}`),
+    ...boxes.filter(seen).map((box) => `is not closed: ${box.parentElement.id}`),
+  ];
+  if (boxes.length !== heads.length) {
+    faults.push(`${boxes.length} folds for ${heads.length} optional sections`);
+  }
+  return [heads.length, faults];
+}"""
+NOT_DRAWN = """() => {
+  const pictures = "details.optional-rest figure :is(svg, img)";
+  return [...document.querySelectorAll(pictures)].filter((one) => {
+    const {width, height} = one.getBoundingClientRect();
+    return one.checkVisibility() && !(width > 0 && height > 0);
+  }).map((one) => `is not drawn: ${one.outerHTML.slice(0, 120)}`);
 }"""
 FOCUS_STYLE = """() => {
   const node = document.activeElement;
@@ -118,14 +143,29 @@ THIN_OUT = """(alike) => {
     if (isOneTooMany(kind) && word.id === '') word.replaceWith(...word.childNodes);
   });
   document.querySelectorAll('mjx-container').forEach((formula) => {
-    if (isOneTooMany('formula')) formula.replaceWith('a formula in the colour of its place');
+    const whole = formula.closest('.math') ?? formula;
+    if (isOneTooMany('formula')) whole.replaceWith('a formula in the colour of its place');
   });
   document.querySelectorAll('.highlight pre').forEach((code) => code.normalize());
   document.querySelectorAll('table.ledger tbody tr, .map-rows > li').forEach((row) => {
     const kind = `${row.parentElement.parentElement.className}, ${row.children.length} cells`;
     if (isOneTooMany(kind)) row.remove();
   });
-  document.querySelectorAll('.sl-picture svg[role="img"] > g').forEach((g) => g.remove());
+  const drawn = '.sl-picture svg[role="img"] > g, svg[aria-hidden="true"] > *';
+  document.querySelectorAll(drawn).forEach((part) => part.remove());
+  document.querySelectorAll('.copybtn svg > :not(title)').forEach((part) => part.remove());
+  const place = (one) => one === null ? '' : `${place(one.parentElement)} ${one.localName}.`
+    + `${one.className}`;  // what a style sheet knows of it
+  const isPlain = (one) => one.childElementCount === 0 && one.textContent.trim() !== ''
+    && one.closest('nav, figure') === null
+    && [...one.attributes].every(({name}) => ['class', 'href'].includes(name));
+  const inText = 'article :is(p, li, td) :is(em, strong, code, span, b, i)';
+  [...document.querySelectorAll(inText)].reverse().forEach((word) => {  // the inner ones first
+    if (isPlain(word) && isOneTooMany(place(word))) word.replaceWith(...word.childNodes);
+  });
+  document.querySelectorAll('article section > p').forEach((text) => {
+    if (isPlain(text) && isOneTooMany(place(text))) text.remove();
+  });
 }"""
 
 
@@ -258,20 +298,24 @@ def thin_out(page: Page) -> None:
     page.evaluate(THIN_OUT, ALIKE)
 
 
-def axe_faults(page: Page, leave_out: str = "", *, best_practice: bool = False) -> list[str]:
+def axe_faults(
+    page: Page, leave_out: str = "", *, best_practice: bool = False, rules: Sequence[str] = ()
+) -> list[str]:
     """Violations of WCAG 2.0, 2.1 and 2.2, levels A and AA, and of what axe calls best practice.
 
     The strokes inside a picture are hidden from a reader who hears the page, and are left out.
+    Where nothing but colours or places has changed since axe saw all of the page, `COLOURS` and
+    `PLACES` are the rules that can find something new.
     """
     exclude = [[selector] for selector in ('svg[role="img"] > *', *leave_out.split())]
     if not page.evaluate("() => 'run' in (window.axe ?? {})"):
         page.evaluate(Axe().axe_script)
     tags = [*WCAG, BEST_PRACTICE] if best_practice else WCAG
-    rules = {**ALL_BUT_CONTRAST, "runOnly": {"type": "tag", "values": tags}}
-    arguments = [exclude, ALIKE, rules, CONTRAST_ALONE]
+    kind, values = ("rule", list(rules)) if rules else ("tag", tags)
+    options = {"runOnly": {"type": kind, "values": values}, **QUIETLY}
     return [
         f"axe {rule['id']}: {node['html'][:160]} {node.get('failureSummary', '')[:200]}"
-        for rule in page.evaluate(AXE, arguments)
+        for rule in page.evaluate(AXE, [exclude, ALIKE, COLOURS, LINK, options])
         for node in rule["nodes"]
     ]
 
@@ -292,6 +336,56 @@ def formula_faults(page: Page) -> list[str]:
 def figure_faults(page: Page) -> list[str]:
     """Every picture needs a text alternative of at least three words that is no file name."""
     return [f"no alternative text: {html}" for html in page.evaluate(NAMELESS_FIGURES)]
+
+
+SEEN = """() => {  // the contract of figures looks at each of them at both widths
+  const place = (one) => `${one.localName}.${one.className}`  // what a style sheet knows of it
+    + (one.matches("article") ? "" : ` in ${place(one.parentElement)}`);
+  return [...document.querySelectorAll("article :not(figure *)")]
+    .filter((one) => one.checkVisibility({visibilityProperty: true}))
+    .map((one) => [one, place(one)]);
+}"""
+NOTE_SEEN = f"() => {{ window.seen = new Set(({SEEN})().flat()); }}"
+SEEN_ALONE = f"""() => ({SEEN})().filter((both) => !both.some((one) => window.seen.has(one)))
+  .map(([one]) => `is not seen at the other width: ${{one.outerHTML.slice(0, 120)}}`)"""
+
+
+def note_seen(page: Page) -> None:
+    """Note what can be seen of the article."""
+    page.evaluate(NOTE_SEEN)
+
+
+def seen_alone_faults(page: Page) -> list[str]:
+    """Since that was noted, nothing may have come into sight of which axe knows nothing."""
+    return page.evaluate(SEEN_ALONE)
+
+
+def fold_faults(page: Page, opening: str, *, expected: bool) -> list[str]:
+    """A section with this opening has a fold, which is closed; there are some where expected."""
+    n_found, faults = page.evaluate(FOLDS, opening)
+    return faults if n_found or not expected else [*faults, "has no optional section"]
+
+
+def drawing_faults(page: Page) -> list[str]:
+    """What was folded until now has been drawn."""
+    return page.evaluate(NOT_DRAWN)
+
+
+CHECKS = """() => [...document.querySelectorAll('details.check')].map((box) => [
+  box.id, box.open, box.querySelector('summary').textContent])"""
+PASSED = "✓Passed when this page was built. Checked: "
+
+
+def check_faults(page: Page, expected: list[str]) -> list[str]:
+    """The check cells with these ids, in their order: each passed, and is one closed line."""
+    found = page.evaluate(CHECKS)
+    faults = [f"the check {key} is open" for key, is_open, _ in found if is_open]
+    faults += [f"{key} does not say that it passed: {words[:80]}" for key, _, words in found
+               if not words.startswith(PASSED)]  # fmt: skip
+    wanted = [f"check-{key}" for key in expected]
+    if [key for key, *_ in found] != wanted:
+        faults.append(f"checks {[key for key, *_ in found]}, expected {wanted}")
+    return faults
 
 
 def focus_faults(page: Page, stops: int) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 from docutils import nodes
 from playwright.sync_api import Browser, Page
-from site_checks import axe_faults, focus_faults, open_page, scroll_faults, watched
+from site_checks import COLOURS, axe_faults, focus_faults, open_page, scroll_faults, watched
 
 import lecture_map
 import registry
@@ -252,21 +252,24 @@ def test_a_link_to_what_is_left_out_brings_it_back(page, target, words):
     assert page.get_by_role("searchbox", name="Find").input_value() == words
 
 
+LEFT_OUT = """() => document.querySelectorAll(".map-rows > li")
+  .forEach((row) => row.checkVisibility() || row.remove())"""
+"""Axe passes over what is hidden, but needs seconds for it."""
+
+
 @pytest.mark.browser
-@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("order", ["chapter", "lecture"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_filtered_map_is_sound_and_cuts_no_link(browser, site, width, mode):
-    with watched(browser, viewport={"width": width, "height": 900}, color_scheme=mode) as (
-        page,
-        faults,
-        _,
-    ):
+def test_the_filtered_map_is_sound_and_cuts_no_link(browser, site, width, order):
+    with watched(browser, viewport={"width": width, "height": 900}) as (page, faults, _):
         open_page(page, site / PAGE)
         assert page.evaluate(CUT) == []
-        for order in ("chapter", "lecture"):
-            asked(page, "softmax", order=order)
-            assert [*scroll_faults(page), *axe_faults(page), *focus_faults(page, 4)] == []
-            assert page.evaluate(CUT) == []
+        asked(page, "softmax", order=order)
+        assert [*scroll_faults(page), *focus_faults(page, 4), *page.evaluate(CUT)] == []
+        page.evaluate(LEFT_OUT)
+        assert axe_faults(page) == []
+        page.emulate_media(color_scheme="dark")
+        assert axe_faults(page, rules=COLOURS) == []
         assert not faults
 
 

@@ -11,15 +11,23 @@ import pytest
 from conftest import ROOT, site_pages
 from playwright.sync_api import Browser
 from site_checks import (
+    COLOURS,
+    PASSED,
+    PLACES,
     SETTLED,
     axe_faults,
+    check_faults,
+    drawing_faults,
     figure_faults,
     focus_faults,
+    fold_faults,
     formula_faults,
     link_faults,
     load_page,
+    note_seen,
     open_page,
     scroll_faults,
+    seen_alone_faults,
     shift_faults,
     thin_out,
     transfer_size,
@@ -27,19 +35,26 @@ from site_checks import (
     watched,
     weight_faults,
 )
+from test_cells import checks_of
+from test_optional_sections import FOLDED
+
+import registry
+from book_site.optional import OPENING
 
 WIDTHS = (1280, 390)
-STATES = [  # width, colours, whether the whole page is looked at or what surrounds the article
-    (WIDTHS[0], "light", True),
-    (WIDTHS[1], "dark", True),
-    (WIDTHS[1], "light", False),
-    (WIDTHS[0], "dark", False),
+STATES = [  # width, colours, whether the whole page or what surrounds the article; axe's rules: all
+    (WIDTHS[0], "light", True, ()),
+    (WIDTHS[1], "dark", True, (*COLOURS, *PLACES)),
+    (WIDTHS[1], "light", False, ()),
+    (WIDTHS[0], "dark", False, tuple(COLOURS)),
 ]
 EMPTY = """() => {
   const article = document.querySelector("article");
   article.replaceChildren(...article.querySelectorAll("h1"));
 }"""
 """Leaves what surrounds an article, and its title."""
+CHECKS = {f"{page.docname}.html": checks_of(page) for page in registry.notebooks()}
+OPTIONAL = {f"{page.docname}.html" for page in FOLDED}
 BUDGET = 600 * 1024  # bytes of a page's first load
 
 
@@ -47,11 +62,15 @@ BUDGET = 600 * 1024  # bytes of a page's first load
 def test_page_is_sound(browser: Browser, site: Path, page_name: str) -> None:
     """No foreign request, script error, axe violation, sideways scroll or nameless figure; light.
 
+    Each check cell passed, and is one closed line; each optional section is folded, and drawn when
+    it opens.
+
     What surrounds the article folds on a narrow screen, so axe sees it four times. The article's
-    colours change with the mode and not with the width: axe sees it in each mode once. Before
-    that the page is loaded on a phone and on a screen: little moves, and little is fetched.
+    colours change with the mode and not with the width, its places with the width alone: axe sees
+    it in each mode once, and a phone shows nothing of it that a screen does not. Before that the
+    page is loaded on a phone and on a screen: little moves, and little is fetched.
     """
-    found = []
+    found, checks = [], CHECKS.get(page_name, [])
     with watched(browser, viewport={"width": WIDTHS[1], "height": 844}) as (page, faults, loaded):
         load_page(page, site / page_name)
         found += [f"{WIDTHS[1]} px: {fault}" for fault in shift_faults(page)]
@@ -59,21 +78,27 @@ def test_page_is_sound(browser: Browser, site: Path, page_name: str) -> None:
         page.set_viewport_size({"width": WIDTHS[0], "height": 900})
         load_page(page, site / page_name)
         found += [*shift_faults(page), *weight_faults(loaded, BUDGET)]
+        found += fold_faults(page, OPENING, expected=page_name in OPTIONAL)
         unfold(page)
-        found += [*formula_faults(page), *figure_faults(page)]
+        found += drawing_faults(page)
+        found += [*formula_faults(page), *figure_faults(page), *check_faults(page, checks)]
         page.evaluate("() => document.querySelectorAll('details').forEach((d) => (d.open = true))")
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
             page.evaluate(SETTLED)
             found += [f"{width} px: {fault}" for fault in scroll_faults(page)]
         thin_out(page)
-        for width, mode, whole in STATES:
+        for width, mode, whole, rules in STATES:
             page.set_viewport_size({"width": width, "height": 900})
             page.emulate_media(color_scheme=mode, reduced_motion="reduce")
             page.evaluate(SETTLED)
             if not whole:
                 page.evaluate(EMPTY)
-            here = axe_faults(page, best_practice=True)
+            here = axe_faults(page, best_practice=True, rules=rules)
+            if whole and rules:
+                here += seen_alone_faults(page)
+            elif whole:
+                note_seen(page)
             found += [f"{width} px, {mode}: {fault}" for fault in here]
         assert not [*faults, *found]
 
@@ -180,6 +205,11 @@ PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>A pa
 <meta name="viewport" content="width=device-width"></head>
 <body><main><h1>A page</h1><article>{body}</article></main></body></html>"""
 
+REST = '<details class="optional-rest"{}><summary>Read</summary><p>More.</p></details>'
+FOLD = f"<h2>{OPENING}more</h2>{{}}"
+FIGURE = REST.format("").replace("More.", "<figure><img width=0 height=0></figure>")
+CHECK = '<details class="check" id="check-a"{}><summary>{}</summary></details>'
+
 
 @pytest.fixture
 def plant(tmp_path: Path):
@@ -243,6 +273,15 @@ def test_planted_fault_is_reported(browser: Browser, plant, body: str, fault: st
         ),
         ('<img src="a.png" alt="../a_long name.png">', figure_faults, "no alternative"),
         ('<img src="a.png">', figure_faults, "no alternative"),
+        (FIGURE, drawing_faults, "is not drawn"),
+        (CHECK.format(" open", PASSED), partial(check_faults, expected=["a"]), "a is open"),
+        (
+            CHECK.format("", "assert"),
+            partial(check_faults, expected=["a"]),
+            "does not say",
+        ),
+        (CHECK.format("", PASSED), partial(check_faults, expected=["a", "b"]), "'check-b'"),
+        (CHECK.format("", PASSED), partial(check_faults, expected=[]), "expected []"),
     ],
 )
 def test_planted_fault_is_found(browser: Browser, plant, body: str, check, fault: str) -> None:
@@ -250,6 +289,39 @@ def test_planted_fault_is_found(browser: Browser, plant, body: str, check, fault
     with watched(browser) as (page, _, _loaded):
         open_page(page, plant(body))
         assert any(fault in line for line in check(page))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        (FOLD.format(""), "0 folds for 1"),
+        (FOLD.format(""), "is not folded"),
+        (FOLD.format(REST.format(" open")), "is not closed"),
+        (REST.format(""), "1 folds for 0"),
+        ("<h2>Other</h2>", "has no optional"),
+        (FOLD.format(REST.format("")), None),
+    ],
+)
+def test_planted_fault_of_a_fold_is_found(browser: Browser, plant, body: str, fault: str) -> None:
+    """An optional section that is not folded or not closed, a fold that is none's, no section."""
+    with watched(browser) as (page, _, _loaded):
+        load_page(page, plant(body))
+        found = fold_faults(page, OPENING, expected=True)
+    assert any(fault in line for line in found) if fault else not found
+
+
+@pytest.mark.browser
+def test_planted_words_for_a_phone_alone_are_found(browser: Browser, plant) -> None:
+    """Axe would not see them, as it asks most of its rules on a screen."""
+    sheet = "<style>@media (width < 500px) { p { display: block !important; } }</style>"
+    with watched(browser) as (page, _, _loaded):
+        load_page(page, plant(f'{sheet}<p style="display: none">few</p><b>many</b>'))
+        note_seen(page)
+        assert seen_alone_faults(page) == []
+        page.set_viewport_size({"width": 390, "height": 800})
+        (told,) = seen_alone_faults(page)
+        assert ">few</p>" in told
 
 
 @pytest.mark.browser
