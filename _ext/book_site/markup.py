@@ -62,6 +62,12 @@ def hang_lines(pre: str) -> str:
     return opening + "\n".join(lines) + closing
 
 
+def free_exercises(soup: BeautifulSoup) -> None:
+    """sphinx-exercise gives the text of each exercise one id; only one on a page may have it."""
+    for text in soup.select("section#exercise-content"):
+        del text["id"]
+
+
 def mend_opaque(part: str) -> str:
     """What is done to code and to pictures."""
     if part.startswith("<pre"):
@@ -223,6 +229,7 @@ STEPS = (
     box_tables,
     free_captions,
     label_equations,
+    free_exercises,
     keep_room,
     line_arguments,
     keep_punctuation,

@@ -282,6 +282,15 @@ def scroll_faults(page: Page) -> list[str]:
     return [f"the page scrolls sideways: {wide} px in {room}"] if wide > room else []
 
 
+def id_faults(page: Page) -> list[str]:
+    """No id stands twice on a page, not even in a drawing: a link would lead to the first."""
+    return page.evaluate("""() => {
+      const ids = [...document.querySelectorAll('[id]')].map((one) => one.id);
+      return [...new Set(ids.filter((id, i) => ids.indexOf(id) !== i))]
+        .map((id) => `an id stands twice: ${id}`);
+    }""")
+
+
 def formula_faults(page: Page) -> list[str]:
     """Every formula must be set once the page was unfolded, where the page has some of its own."""
     return page.evaluate("""() => [...document.querySelectorAll('html:not(.bk-tex) .math')]

@@ -93,6 +93,24 @@ def test_a_beginning_and_one_typo_are_forgiven(page, query):
 
 @pytest.mark.browser
 @pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        (
+            "mat1 and mat2 shapes cannot be multiplied",
+            "my_numbers_differ#a-product-that-does-not-fit",
+        ),
+        ("k-means", "vector_search#clusters"),  # "means" alone says nothing
+        ("in-batch negatives", "static_vectors#a-batch-that-asks-itself"),
+        ("quantization", "vector_search#optional-size-and-precision"),
+    ],
+    ids=["a printed error", "a term of small words", "a synonym", "a term that a section links"],
+)
+def test_what_is_no_title_leads_to_its_section(page, query, place):
+    assert places(query, page)[0] == place
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
     ("query", "kind"),
     [
         ("perplexity", "definition"),

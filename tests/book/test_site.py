@@ -16,6 +16,7 @@ from site_checks import (
     figure_faults,
     focus_faults,
     formula_faults,
+    id_faults,
     link_faults,
     load_page,
     open_page,
@@ -60,7 +61,7 @@ def test_page_is_sound(browser: Browser, site: Path, page_name: str) -> None:
         load_page(page, site / page_name)
         found += [*shift_faults(page), *weight_faults(loaded, BUDGET)]
         unfold(page)
-        found += [*formula_faults(page), *figure_faults(page)]
+        found += [*formula_faults(page), *figure_faults(page), *id_faults(page)]
         page.evaluate("() => document.querySelectorAll('details').forEach((d) => (d.open = true))")
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
@@ -243,10 +244,11 @@ def test_planted_fault_is_reported(browser: Browser, plant, body: str, fault: st
         ),
         ('<img src="a.png" alt="../a_long name.png">', figure_faults, "no alternative"),
         ('<img src="a.png">', figure_faults, "no alternative"),
+        ('<p id="a">x</p><svg><g id="a"></g></svg>', id_faults, "an id stands twice: a"),
     ],
 )
 def test_planted_fault_is_found(browser: Browser, plant, body: str, check, fault: str) -> None:
-    """Accessibility, sideways scroll, alternative texts."""
+    """Accessibility, sideways scroll, alternative texts, ids."""
     with watched(browser) as (page, _, _loaded):
         open_page(page, plant(body))
         assert any(fault in line for line in check(page))
