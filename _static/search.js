@@ -181,8 +181,12 @@
     // A term of the glossary that is asked for by its name answers before all places.
     const term = found.find(({ kind, title }) =>
       kind === "definition" && lines.some((words) => words.join(" ") === asked(title).join(" ")));
-    const others = found.filter((one) => one !== term);
-    return (term ? [term, ...others] : others).slice(0, most);
+    // So does a function whose name is typed as code: layer_norm, nn.Linear(8), MultiHeadAttention.
+    const code = query.trim().match(/^(?:\w+\.)*(\w+)(\(.*)?$/);
+    const isCode = code && /[_.(]|[a-z][A-Z]/.test(code[0]);
+    const called = isCode && found.find(({ kind, title }) => kind === "function" && title === code[1]);
+    const first = [term, called].filter(Boolean);
+    return [...first, ...found.filter((one) => !first.includes(one))].slice(0, most);
   }
 
   const address = ({ docname, anchor }) => `${root()}${docname}.html${anchor && `#${anchor}`}`;

@@ -12,6 +12,7 @@ from sphinx.application import Sphinx
 from .entries import mark_entries
 from .formula_room import keep_room
 from .margin import add_cards, cards_of, place_notes
+from .mathml import add_mathml
 from .pictures import lightened
 
 # Drawings, scripts and code are none of this module's business, and an HTML parser may alter them.
@@ -231,6 +232,7 @@ STEPS = (
     label_equations,
     free_exercises,
     keep_room,
+    add_mathml,
     line_arguments,
     keep_punctuation,
     list_references,

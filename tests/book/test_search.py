@@ -126,6 +126,16 @@ def test_each_kind_is_found(page, query, kind):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize(
+    "query", ["layer_norm", "soft_lookup(q, k, v)", "layers.layer_norm", "DecoderBlock"]
+)
+def test_a_function_comes_first_where_its_name_is_typed_as_code(page, query):
+    name = re.sub(r"\(.*", "", query).split(".")[-1]
+    first = page.evaluate(FIND, query)[0]
+    assert (first["kind"], first["title"]) == ("function", name)
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("query", ["", " ", "!?", "zzzzqqq", "the", "\\", "<b>x</b>", "𝒱 ∈ ℝ"])
 def test_any_question_has_an_answer_or_none(page, query):
     assert isinstance(page.evaluate(FIND, query), list)
