@@ -1,6 +1,7 @@
 """What is looked for on a page: each check returns the faults it found, in words."""
 
 import gzip
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
@@ -213,6 +214,7 @@ def watched(browser: Browser, **options) -> Iterator[tuple[Page, list[str], list
 
 
 STILL = 0.05
+LONGEST_TASK = 200  # milliseconds
 LAYOUT_SHIFT = """() => new Promise((done) => {
   let sum = 0;
   new PerformanceObserver((list) => list.getEntries().forEach((one) => { sum += one.value; }))
@@ -247,6 +249,28 @@ def shift_faults(page: Page) -> list[str]:
     """While a page loads, hardly anything in view may move: the sum of all layout shifts."""
     moved = page.evaluate(LAYOUT_SHIFT)
     return [f"moves while it loads: {moved:.3f}"] if moved > STILL else []
+
+
+def task_faults(browser: Browser, path: Path) -> list[str]:
+    """While a page loads, no task may keep its thread busy for long, or it would not answer.
+
+    Counted is the time that the processor works on it: a machine that is busy makes it no longer.
+    """
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    browser.start_tracing(page=page, categories=["toplevel"])
+    try:
+        load_page(page, path)
+        page.evaluate(SETTLED)
+    finally:
+        told = json.loads(browser.stop_tracing())["traceEvents"]
+        page.close()
+    names = {(one["pid"], one["tid"]): one["args"]["name"]
+             for one in told if one["name"] == "thread_name"}  # fmt: skip
+    tasks = [one["tdur"] / 1000 for one in told
+             if one["name"].endswith("RunTask") and "tdur" in one
+             and names.get((one["pid"], one["tid"])) == "CrRendererMain"]  # fmt: skip
+    longest = max(tasks)
+    return [f"a task takes {longest:.0f} ms while it loads"] if longest > LONGEST_TASK else []
 
 
 def thin_out(page: Page) -> None:

@@ -22,6 +22,7 @@ from site_checks import (
     open_page,
     scroll_faults,
     shift_faults,
+    task_faults,
     thin_out,
     transfer_size,
     unfold,
@@ -77,6 +78,12 @@ def test_page_is_sound(browser: Browser, site: Path, page_name: str) -> None:
             here = axe_faults(page, best_practice=True)
             found += [f"{width} px, {mode}: {fault}" for fault in here]
         assert not [*faults, *found]
+
+
+@pytest.mark.browser
+def test_no_task_is_long_while_a_page_loads(browser: Browser, site: Path, page_name: str) -> None:
+    """Formulas, figures and the lists of the page are made in small parts."""
+    assert not task_faults(browser, site / page_name)
 
 
 def test_no_colour_of_a_figure_depends_on_the_width() -> None:
@@ -267,6 +274,15 @@ def test_planted_shift_is_found(browser: Browser, plant) -> None:
             load_page(page, plant(late.format(style=style, text=text)))
             page.evaluate(waits)
             assert bool(shift_faults(page)) == is_fault, style
+
+
+@pytest.mark.browser
+def test_planted_long_task_is_found(browser: Browser, plant) -> None:
+    """A script that computes for a while; one that only waits as long."""
+    busy = "<script>const end = performance.now() + 900; while (performance.now() < end);</script>"
+    waits = "<script>setTimeout(() => {}, 900)</script>"
+    assert task_faults(browser, plant(busy))
+    assert not task_faults(browser, plant(waits))
 
 
 @pytest.mark.browser
