@@ -181,11 +181,11 @@
     // A term of the glossary that is asked for by its name answers before all places.
     const term = found.find(({ kind, title }) =>
       kind === "definition" && lines.some((words) => words.join(" ") === asked(title).join(" ")));
-    // So does a function whose name is typed as code: layer_norm, nn.Linear(8), MultiHeadAttention.
+    // Before it, a function whose name is typed as code: layer_norm, nn.Linear(8), MultiHeadAttention.
     const code = query.trim().match(/^(?:\w+\.)*(\w+)(\(.*)?$/);
     const isCode = code && /[_.(]|[a-z][A-Z]/.test(code[0]);
     const called = isCode && found.find(({ kind, title }) => kind === "function" && title === code[1]);
-    const first = [term, called].filter(Boolean);
+    const first = [called, term].filter(Boolean);
     return [...first, ...found.filter((one) => !first.includes(one))].slice(0, most);
   }
 

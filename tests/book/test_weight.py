@@ -178,7 +178,9 @@ def test_what_cannot_be_translated_stays_as_it_is():
     assert str(soup) == page
 
 
-READABLE = """() => [...document.querySelectorAll(".bk-article .math:not(.bk-card *)")].map((one) => {
+READABLE = """() => [
+  ...document.querySelectorAll(".bk-article .math:not(.bk-card *)"),
+].map((one) => {
   const formula = one.querySelector("math");
   if (!formula) return `no MathML: ${one.textContent}`;
   const tex = document.createRange();
