@@ -4,6 +4,7 @@ import re
 
 import pytest
 from bs4 import BeautifulSoup
+from conftest import ROOT
 from docutils import nodes
 from PIL import Image
 from site_checks import load_page, open_page, watched
@@ -47,6 +48,15 @@ def test_scales_of_letters_are_kept():
     glyph = '<use href="#a" transform="translate(3.14159 2) scale(0.015625)"/>'
     light = pictures.lightened(f'<svg viewBox="0 0 400 300">{glyph}</svg>')
     assert 'transform="translate(3.14 2) scale(0.015625)"' in light
+
+
+def test_what_each_page_loads_has_no_comments(site):
+    for name in ("search.js", "book.css"):
+        source = (ROOT / "_static" / name).read_text(encoding="utf-8")
+        loaded = (site / "_static" / name).read_text(encoding="utf-8")
+        comment = re.compile(r"^\s*(?://|/\*)", re.MULTILINE)
+        assert comment.search(source), name
+        assert not comment.search(loaded), name
 
 
 # The front page ---------------------------------------------------------------------------------
