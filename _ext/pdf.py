@@ -6,12 +6,14 @@ whole is printed, in which the contents and the exercises name those pages.
 
 import argparse
 import io
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Browser
-from pypdf import PdfReader
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import NameObject, TextStringObject
 
 import registry
 from paper.document import (
@@ -30,6 +32,7 @@ from paper.snapshot import Still, chromium, take_all
 from screen import Screen, duration
 
 TARGET = registry.ROOT / "_build" / "pdf"
+HEADING = re.compile(r"<h[1-6][^>]*>(.*?)</h[1-6]>", re.DOTALL)
 
 
 def pages_of(pdf: PdfReader) -> dict[str, int]:
@@ -66,6 +69,24 @@ def measured(
     return {place: numbers[place] for place in places}
 
 
+def titled(pdf: bytes, html: str) -> bytes:
+    """A PDF whose outline has the spaces of the headings: Chromium loses those at a line's end."""
+    headings = map(plain, HEADING.findall(html))
+    spaced = {"".join(title.split()): title for title in headings}
+    writer = PdfWriter(clone_from=io.BytesIO(pdf))
+    item = writer.root_object.get("/Outlines", {}).get("/First")
+    waiting = [item] if item is not None else []
+    while waiting:
+        entry = waiting.pop().get_object()
+        found = spaced.get("".join(entry["/Title"].split()), entry["/Title"])
+        entry[NameObject("/Title")] = TextStringObject(found)
+        waiting += [entry[key] for key in ("/First", "/Next") if key in entry]
+    writer.add_metadata({"/Author": config()["author"]})
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
 def write(browser: Browser, name: str, parts: list[str], stills: list[Still], folder: Path) -> Path:
     """Print a document as `name.pdf`, a tagged PDF with an outline.
 
@@ -99,7 +120,7 @@ def write(browser: Browser, name: str, parts: list[str], stills: list[Still], fo
     else:
         raise RuntimeError(f"{name}: the pages of {', '.join(sorted(wrong))} do not stay the same")
     path = folder / f"{name}.pdf"
-    path.write_bytes(pdf)
+    path.write_bytes(titled(pdf, html))
     return path
 
 

@@ -109,6 +109,8 @@ def facts(page: str) -> dict[str, Counter]:
     found = html.fromstring(page).find(".//article")
     if found is None:
         return {}
+    for silent in found.xpath(".//noscript"):  # MathML, which each docutils writes in its own way
+        silent.drop_tree()
     return {
         kind: Counter(words(kind, one) for one in found.xpath(path)) for kind, path in KINDS.items()
     }

@@ -5,20 +5,20 @@
 (() => {
   const LONG = 1.2;
   const ALSO = 0.2; // how much less another name says than a title
+  const FIT = 4; // how much a name that is just what was asked says
+  const STRANGE = 400; // in so many entries a word counts as standing that stands in none
+  const PLAIN = 0.4; // how much less a word says that stands in no name
+  const GUESS = 0.5;
   const MOST = 30; // results that are shown
   const CONTEXT = 150; // letters of an entry's text
-  const BOOST = { title: 7, also: 2.5, page: 1.5, text: 1 };
-  const KINDS = { chapter: 1.25, section: 1.15, definition: 1, slide: 0.7, exercise: 0.4, figure: 0.6, table: 0.6, function: 0.12 };
+  const NAMED = 0.5; // the same of a term that this section alone links
+  const BOOST = { title: 7, also: 2.5, terms: 1, page: 1.5, text: 1, code: 0.7 };
+  const KINDS = { chapter: 0.9, section: 1.15, definition: 1, slide: 0.7, exercise: 0.4, figure: 0.6, table: 0.6, function: 0.12 };
   const BESIDE = /^intro$|slides_under_test|notation|benchmarks|data_card|idea_ledger|library/;
   const LISTS = new Set(["Summary", "Exercises", "References"]);
+  const BESIDES = 0.6; // how much less than a chapter's core says what stands beside it
+  const OPTIONAL = 0.75;
   const NAMES = { chapter: "Chapter", section: "Section", definition: "Glossary", slide: "Slide under test", exercise: "Exercise", figure: "Figure", table: "Table", function: "Function" };
-  const EMPTY = new Set(`a an and are as at be between by calculate calculated can compare compared comparison could define
-    defined definition did didn difference differences different do does doesn don example
-    examples explain explained explanation for from give has have how i in instead into intuition
-    is isn it its me mean meaning means my of on or really s should simple so t tell than that the
-    their them then there these they this to use used uses using versus vs was we what when where
-    which who why will with work works would you your`.split(/\s+/));
-
   // Words ------------------------------------------------------------------------------------
 
   const bare = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
@@ -33,22 +33,35 @@
     return found.length > 3 && /[^sui]s$/.test(found) ? found.slice(0, -1) : found;
   }
 
+  /** Words that say nothing of what is asked, and those for what the whole book is about. */
+  const EMPTY = new Set(`a about an and any are as at be best between by calculate calculated can code compare
+    compared comparison could define defined definition did didn difference differences different do does
+    doesn doing don else example examples explain explained explanation find for from get gets give go goes
+    good happen happens has have help how i implement implementation in instead into intuition is isn it its
+    llm llms make makes me mean meaning means my need needed needs nn of on or our please python pytorch really
+    s see should show simple so some t tell than that the their them then there these they thing this to
+    torch tutorial up use used uses using versus very vs want was way we were what when where which who why will with
+    work works would you your`.split(/\s+/).map(stem));
+
   const split = (text) => text.match(/[\p{L}\p{M}\p{N}]+(?:['’]s\b)?/gu) ?? [];
 
-  /** The words of a question that say what it is about. */
-  function asked(query) {
+  const places = (words, part) => words.map((_, i) => i).filter((i) => part.every((word, k) => words[i + k] === word));
+
+  /** The words of a question that say what it is about. Those of a term all do: k-means. */
+  function asked(query, terms = []) {
     const words = split(query).map(stem);
-    const full = words.filter((word) => !EMPTY.has(word));
+    const kept = new Set(terms.flatMap((term) => places(words, term).flatMap((i) => term.map((_, k) => i + k))));
+    const full = words.filter((word, i) => kept.has(i) || !EMPTY.has(word));
     return full.length ? full : words;
   }
 
   /** The question, and the same with other words for what it speaks of. */
-  function wordings(query, synonyms) {
-    const own = asked(query);
+  function wordings(query, synonyms, terms) {
+    const own = asked(query, terms);
     const found = [own];
     for (const group of synonyms) {
       for (const { words } of group) {
-        const at = own.findIndex((_, i) => words.every((word, k) => own[i + k] === word));
+        const [at = -1] = places(own, words);
         if (at < 0) continue;
         for (const other of group) {
           if (other.words === words) continue;
@@ -72,9 +85,9 @@
   async function build() {
     await Promise.all([load("minisearch/minisearch.js"), load("search-entries.js")]);
     const { pages, entries, synonyms } = window.bookEntries;
-    const documents = entries.map(([kind, nth, anchor, title, also, text], id) => {
+    const documents = entries.map(([kind, nth, anchor, title, also, text, terms, code], id) => {
       const [page, name, number] = pages[nth];
-      return { id, kind, anchor, title, also, text, docname: page, page: name, number };
+      return { id, kind, anchor, title, also, text, terms, code, docname: page, page: name, number };
     });
     const index = new MiniSearch({
       fields: Object.keys(BOOST),
@@ -84,55 +97,81 @@
     });
     await index.addAllAsync(documents, { chunkSize: 100 });
     const groups = synonyms.map((group) => group.map((words) => ({ words: split(words).map(stem) })));
-    const names = documents.map(({ title, also, kind }) => [title, ...(kind === "function" ? [] : also.split(";"))]
-      .map((name, nth) => ({ words: asked(name.replace(/^Optional: /, "")), worth: nth ? ALSO : 1 })));
+    const phrases = [...groups.flat().map(({ words }) => words), ...documents
+      .filter(({ kind }) => kind === "definition").map(({ title }) => split(title).map(stem))]
+      .filter((words) => words.length > 1 && words.some((word) => EMPTY.has(word)));
+    const parts = (names) => names.split("; ").filter(Boolean);
+    /** "Embeddings: lookup, similarity" is called "Embeddings", too. */
+    const titles = (title) => {
+      const full = title.replace(/^Optional: /, "");
+      return full.includes(": ") ? [full, full.split(": ")[0]] : [full];
+    };
+    const links = documents.flatMap(({ terms }) => parts(terms));
+    const name = (text, worth) => ({ words: asked(text, phrases), worth });
+    const names = documents.map(({ title, also, terms, kind }) => [
+      ...titles(title).map((one) => name(one, 1)),
+      ...(kind === "function" ? [] : parts(also)).map((other) => name(other, ALSO)),
+      ...parts(terms).map((term) => name(term, NAMED / links.filter((one) => one === term).length))]);
     const counts = new Map();
-    for (const { title, also, text } of documents) {
-      for (const word of new Set(split(`${title} ${also} ${text}`).map(stem))) {
+    for (const { title, also, text, terms, code } of documents) {
+      for (const word of new Set(split(`${title} ${also} ${text} ${terms} ${code}`).map(stem))) {
         counts.set(word, (counts.get(word) ?? 0) + 1);
       }
     }
-    // How much a word tells: much if few entries hold it.
-    const weight = (word) => Math.log(1 + documents.length / (counts.get(word) ?? 20));
-    return { index, documents, groups, names, weight };
+    const field = new Set([...groups.flat(), ...names.flat()].flatMap(({ words }) => words));
+    const isPlain = (word) => counts.has(word) && !field.has(word);
+    // How much a word tells: much if few entries hold it, and little if none does; a word of the
+    // field, which stands in some name, more than any other.
+    const weight = (word) => Math.log(1 + documents.length / (counts.get(word) ?? STRANGE)) * (isPlain(word) ? PLAIN : 1);
+    return { index, documents, groups, phrases, names, weight, isPlain, known: (word) => counts.has(word) };
   }
 
   let engine = null;
   const prepared = () => (engine ??= build());
 
-  /** How well a title, or another name, answers: it is just that, it holds all the words, or some. */
-  function nameFit(names, size, found) {
+  const isBeside = ({ docname, title }) => BESIDE.test(docname) || LISTS.has(title);
+
+  const sum = (words, weight) => [...words].reduce((total, word) => total + weight(word), 0);
+
+  /** How well a title, or another name, answers: how much it holds of the question, and says besides. */
+  function nameFit(names, words, found, weight, known) {
+    const question = new Set(words);
+    const all = sum(question, weight);
     const fits = names.map(({ words: own, worth }) => {
-      const held = own.filter((word) => found.has(word)).length;
-      return held < size ? 1 : 1 + 2.5 * worth * (size / own.length) ** 1.5;
+      const guessed = own.some((word) => found.has(word) && !question.has(word));
+      const held = [...question].filter((word) => own.includes(word) || (guessed && !known(word)));
+      return 1 + FIT * worth * (sum(held, weight) / all) ** 3 * Math.min(1, held.length / own.length) ** 1.5;
     });
     return Math.max(...fits);
   }
 
-  const sum = (words, weight) => [...words].reduce((total, word) => total + weight(word), 0);
-
-  /** How much of what was asked was found: words that say much count for more. */
-  function share(found, words, weight) {
-    return sum(new Set(found), weight) / sum(new Set(words), weight);
+  /** How much of what was asked was found: words that say much count for more, guesses for less. */
+  function share(found, words, weight, isGuess) {
+    const sure = (word) => weight(word) * (isGuess(word) ? GUESS : 1);
+    return sum(new Set(found), sure) / sum(new Set(words), weight);
   }
 
   /** The entries that answer a question, the best first. */
   async function find(query, most = MOST) {
-    const { index, documents, groups, names, weight } = await prepared();
+    const { index, documents, groups, phrases, names, weight, isPlain, known } = await prepared();
     const best = new Map();
-    const lines = wordings(query, groups);
+    const lines = wordings(query, groups, phrases);
     lines.forEach((words, nth) => {
       const options = {
         boost: BOOST,
-        prefix: (word) => word.length > 2,
+        boostTerm: (word) => (isPlain(word) ? PLAIN : 1),
+        prefix: (word) => word.length > 2 && !EMPTY.has(word),
         fuzzy: (word) => (word.length > 7 ? 2 : word.length > 4 ? 1 : false), // two: letters that changed places
         weights: { fuzzy: 0.25, prefix: 0.4 },
-        boostDocument: (id) => KINDS[documents[id].kind] * (BESIDE.test(documents[id].docname) || LISTS.has(documents[id].title) ? 0.6 : 1),
+        boostDocument: (id) => KINDS[documents[id].kind] * (isBeside(documents[id]) ? BESIDES : 1) * (documents[id].title.startsWith("Optional: ") ? OPTIONAL : 1),
       };
       const found = index.search({ queries: words, combineWith: "OR", ...options });
       for (const { id, score, match, queryTerms } of found) {
-        const held = share(queryTerms, words, weight);
-        const total = (score * held ** 3 * nameFit(names[id], new Set(words).size, new Set(Object.keys(match))) * (nth ? 0.8 : 1)) / sum(words, weight) ** LONG;
+        // A word of the book that is here only as the beginning of another.
+        const isGuess = (word) => known(word) && !(word in match);
+        const held = share(queryTerms, words, weight, isGuess);
+        const fit = nameFit(names[id], words, new Set(Object.keys(match)), weight, known);
+        const total = (score * held ** 3 * fit * (nth ? 0.8 : 1)) / sum(words, weight) ** LONG;
         if (held > 0.4 && total > (best.get(id)?.score ?? 0)) {
           best.set(id, { ...documents[id], score: total, words: new Set(Object.keys(match)) });
         }
@@ -142,8 +181,12 @@
     // A term of the glossary that is asked for by its name answers before all places.
     const term = found.find(({ kind, title }) =>
       kind === "definition" && lines.some((words) => words.join(" ") === asked(title).join(" ")));
-    const others = found.filter((one) => one !== term);
-    return (term ? [term, ...others] : others).slice(0, most);
+    // Before it, a function whose name is typed as code: layer_norm, nn.Linear(8), MultiHeadAttention.
+    const code = query.trim().match(/^(?:\w+\.)*(\w+)(\(.*)?$/);
+    const isCode = code && /[_.(]|[a-z][A-Z]/.test(code[0]);
+    const called = isCode && found.find(({ kind, title }) => kind === "function" && title === code[1]);
+    const first = [called, term].filter(Boolean);
+    return [...first, ...found.filter((one) => !first.includes(one))].slice(0, most);
   }
 
   const address = ({ docname, anchor }) => `${root()}${docname}.html${anchor && `#${anchor}`}`;

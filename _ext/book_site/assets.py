@@ -10,6 +10,8 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
+import registry
+
 # Scripts of extensions that the book's pages do not use. Thebe asks another host for its code and
 # fails without it; the toggle button's work is done by native <details> elements (see markup.py).
 DROPPED_SCRIPTS = (
@@ -177,6 +179,15 @@ def remove_unused(static: Path) -> None:
             path.unlink()
 
 
+def without_words(static: Path) -> None:
+    """Leave out the comments of the book's own scripts and sheets: each page loads them."""
+    from softlookup.show.bundle import without_comments
+
+    for source in (registry.ROOT / "_static").glob("*.[cj]s*"):
+        path = static / source.name
+        path.write_text(without_comments(source.read_text(encoding="utf-8")), encoding="utf-8")
+
+
 def write_entrance(app: Sphinx) -> None:
     """Write `index.html`, which leads to the front page."""
     page = app.config.root_doc + ".html"
@@ -207,6 +218,7 @@ def finish_assets(app: Sphinx, exception: Exception | None) -> None:
         write_entrance(app)
         copy_mathjax(Path(app.outdir) / "_static")
         write_models(Path(app.outdir) / "_static")
+        without_words(Path(app.outdir) / "_static")
         remove_unused(Path(app.outdir) / "_static")
 
 

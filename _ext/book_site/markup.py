@@ -12,6 +12,7 @@ from sphinx.application import Sphinx
 from .entries import mark_entries
 from .formula_room import keep_room
 from .margin import add_cards, cards_of, place_notes
+from .mathml import add_mathml
 from .pictures import lightened
 
 # Drawings, scripts and code are none of this module's business, and an HTML parser may alter them.
@@ -60,6 +61,12 @@ def hang_lines(pre: str) -> str:
     ).groups()
     lines = [hung(line) if len(line) > LONG else line for line in code.split("\n")]
     return opening + "\n".join(lines) + closing
+
+
+def free_exercises(soup: BeautifulSoup) -> None:
+    """sphinx-exercise gives the text of each exercise one id; only one on a page may have it."""
+    for text in soup.select("section#exercise-content"):
+        del text["id"]
 
 
 def mend_opaque(part: str) -> str:
@@ -223,7 +230,9 @@ STEPS = (
     box_tables,
     free_captions,
     label_equations,
+    free_exercises,
     keep_room,
+    add_mathml,
     line_arguments,
     keep_punctuation,
     list_references,

@@ -55,10 +55,16 @@ SIGNS = {
 }  # fmt: skip
 NUMBERED = re.compile(r"(Figure|Table|Exercise|Equation) %s")
 WORD = re.compile(r"[^\W\d_]\w*")
-WHOLE = 400
+OTHERS = re.compile(r"(?<=\.)[A-Za-z_]\w{2,}(?=[(.])|(?<=[ (])[A-Za-z_]\w{2,}(?==[^=])")
+"""What code takes from others: the functions that it calls, the options that it names."""
+WHOLE = 300
 """So many letters of a text are kept as they stand; of the rest its words, each once."""
 FREQUENT = 1 / 25
 """A word that stands in more of the entries leads nowhere, and is left out of the rest."""
+
+
+SELDOM = 6
+"""A name that stands in the code of more sections leads nowhere."""
 
 
 class Entry(NamedTuple):
@@ -71,6 +77,9 @@ class Entry(NamedTuple):
         title: What it is called.
         also: Other words for it: slides' titles, a function's package.
         text: What it says.
+        terms: The words of the field that a section introduces: those that it links to the glossary
+            or sets in italics.
+        code: What its code calls, and the errors that it shows.
     """
 
     kind: str
@@ -78,6 +87,8 @@ class Entry(NamedTuple):
     title: str
     also: str
     text: str
+    terms: str = ""
+    code: str = ""
 
 
 def formula(tex: str) -> str:
@@ -134,7 +145,8 @@ def entries_of(document: nodes.document) -> Iterator[Entry]:
         kind = "chapter" if section is page else "slide" if slide else "section"
         title = plain_title(section.next_node(nodes.title))
         said = next(filter(None, map(words_of, section.findall(is_section))), "")
-        yield Entry(kind, "" if section is page else section["ids"][0], title, "", said)
+        anchor = "" if section is page else section["ids"][0]
+        yield Entry(kind, anchor, title, "", said, terms_of(section), code_of(section))
     for item in document.findall(nodes.definition_list_item):
         if isinstance(item.parent.parent, glossary):
             for term in item.findall(nodes.term):
@@ -150,6 +162,34 @@ def entries_of(document: nodes.document) -> Iterator[Entry]:
         name = plain_title(title).removeprefix("Exercise").strip("() ") if title else ""
         said = " ".join(words_of(part) for part in exercise.findall(nodes.section))
         yield Entry("exercise", label_of(exercise), name, "", said)
+
+
+def own(section: nodes.Element) -> Iterator[nodes.Node]:
+    """What a section holds in its order, lower sections left out."""
+    for child in section.children:
+        if not is_section(child):
+            yield child
+            yield from own(child)
+
+
+def terms_of(section: nodes.section) -> str:
+    """The terms of the glossary that a section links, each once: that is what it speaks of."""
+    links = (node for node in own(section) if isinstance(node, pending_xref))
+    terms = (node["reftarget"] for node in links if node.get("reftype") == "term")
+    return "; ".join(dict.fromkeys(terms))
+
+
+def code_of(section: nodes.section) -> str:
+    """What a section's code calls, and the errors that it catches and prints: readers copy them."""
+    found: dict[str, None] = {}
+    for cell in filter(is_code, own(section)):
+        if "tag_hide-input" in cell["classes"]:  # it only draws
+            continue
+        code, *printed = (block.astext() for block in cell.findall(nodes.literal_block))
+        found.update(dict.fromkeys(OTHERS.findall(code)))
+        if "except " in code:
+            found.update(dict.fromkeys(WORD.findall(" ".join(printed))))
+    return " ".join(found)
 
 
 def label_of(exercise: nodes.Element) -> str:
@@ -216,9 +256,18 @@ def number_of(env: BuildEnvironment, docname: str, kind: str, anchor: str) -> st
 
 def shortened(rows: list[list]) -> list[list]:
     """The rows with long texts cut: behind the first sentences stand the other words alone."""
-    count = Counter(word for *_, text in rows for word in set(WORD.findall(text.lower())))
-    frequent = {word for word, n in count.items() if n > FREQUENT * len(rows)}
-    return [[*row, shorter(text, frequent)] for *row, text in rows]
+    said = Counter(word for *_, text, _, _ in rows for word in set(WORD.findall(text.lower())))
+    frequent = {word for word, n in said.items() if n > FREQUENT * len(rows)}
+    called = Counter(name for *_, code in rows for name in set(code.split()))
+    return [
+        [
+            *row,
+            shorter(text, frequent),
+            terms,
+            " ".join(n for n in code.split() if called[n] <= SELDOM),
+        ]
+        for *row, text, terms, code in rows
+    ]
 
 
 def shorter(text: str, frequent: set[str]) -> str:
@@ -249,7 +298,8 @@ def everything(env: BuildEnvironment) -> dict:
                 title = f"{number}. {title}" if title else number
             if entry.kind in ("section", "slide"):
                 also = slides.get((docname, entry.anchor), "")
-            rows.append([entry.kind, len(pages) - 1, entry.anchor, title, also, entry.text])
+            told = entry._replace(title=title, also=also)
+            rows.append([told.kind, len(pages) - 1, *told[1:]])
     groups = yaml.safe_load(SYNONYMS.read_text(encoding="utf-8"))
     return {"pages": pages, "entries": shortened(rows), "synonyms": groups}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Browser
 from playwright.sync_api import Page as Tab
 
+import registry
 from registry import Page
 
 from .snapshot import Still
@@ -19,6 +20,8 @@ TAG = re.compile(r"<[^>]+>")
 ID = re.compile(r'\sid="([^"]+)"')
 LINK = re.compile(r'<a\s[^>]*?href="#([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
 MATHML = re.compile(r"<mjx-assistive-mml.*?</mjx-assistive-mml>", re.DOTALL)
+SECTION = re.compile(r"<h2[^>]*>(.*?)</h2>", re.DOTALL)
+LAST = ("Summary", "Exercises", "References")
 NAMING = re.compile(r'<a class="pp-page" href="#([^"]*)"')
 
 
@@ -127,10 +130,29 @@ def opened(browser: Browser, html: str, folder: Path, **options) -> Iterator[Tab
         tab.close()
 
 
+def sections_of(still: Still) -> list[str]:
+    """The titles of a chapter's sections that make up its core, as HTML."""
+    if still.page.number is None:
+        return []
+    titles = SECTION.findall(still.html)
+    return [one for one in titles if not one.startswith("Optional") and one not in LAST]
+
+
 def contents(stills: list[Still]) -> str:
-    """The list of the pages, each with room for its number."""
-    rows = [(still.page.name, still.title) for still in stills] + [("solutions", "Solutions")]
-    lines = [f'<li><a class="pp-page" href="#{name}--">{title}</a></li>' for name, title in rows]
+    """The list of the pages, by parts, each with room for its number, and a chapter's sections."""
+
+    def line(name: str, title: str, sections: list[str] = ()) -> str:
+        more = f'<p class="pp-sections">{" · ".join(sections)}</p>' if sections else ""
+        return f'<li><a class="pp-page" href="#{name}--">{title}</a>{more}</li>'
+
+    known = {still.page.name: still for still in stills}
+    lines = []
+    for caption, pages in registry.parts():
+        there = [known[page.name] for page in pages if page.name in known]
+        if caption and there:
+            lines.append(f'<li class="pp-part">{caption}</li>')
+        lines += [line(one.page.name, one.title, sections_of(one)) for one in there]
+    lines.append(line("solutions", "Solutions"))
     return f'<nav class="bk-article pp-contents"><h1>Contents</h1><ol>{"".join(lines)}</ol></nav>'
 
 

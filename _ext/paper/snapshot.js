@@ -9,6 +9,7 @@
     one.append(...inside);
     return one;
   };
+  const SHORT = 250; // letters: two lines or three
   const remove = (...selectors) => selectors.forEach((one) => all(one).forEach((it) => it.remove()));
   const unwrap = (one) => one.replaceWith(...one.childNodes);
 
@@ -52,6 +53,32 @@
       ["role", "tabindex", "aria-live", "aria-valuenow", "aria-valuetext"].forEach((key) => one.removeAttribute(key));
     });
     root.style.minHeight = "";
+  }
+
+  // Lists and headings -------------------------------------------------------------------------------
+
+  /** Guesses that are wrong for one reason stand in one line: "Not 2, 5, 10: because". */
+  function gatherGuesses(list) {
+    const lines = new Map();
+    for (const item of [...list.children]) {
+      const [guess, ...reason] = item.innerHTML.split(": ");
+      const first = lines.get(reason.join(": "));
+      if (first) {
+        first.innerHTML = first.innerHTML.replace(/^([^:]*): /, `$1, ${guess.replace(/^Not /, "")}: `);
+        item.remove();
+      } else {
+        lines.set(reason.join(": "), item);
+      }
+    }
+  }
+
+  /** A heading stays on the sheet of a short text below it, which Chromium forgets behind a grid. */
+  function keepHeading(heading) {
+    const next = heading.nextElementSibling;
+    if (!next?.matches("p, .map-head") || next.textContent.length > SHORT) return;
+    const box = make("div", "pp-heading");
+    heading.replaceWith(box);
+    box.append(heading, next);
   }
 
   // Folds --------------------------------------------------------------------------------------------
@@ -150,6 +177,7 @@
   all(".bk-prediction :is(form, fieldset, label, .bk-item)").forEach(unwrap);
   all(".bk-guess-choice, .bk-guess-order").forEach((list) => (list.className = "pp-choices"));
   all(".bk-covered, .bk-under").forEach(unwrap);
+  all(".sl-reveal ul").forEach(gatherGuesses);
   all(".sl-not-yet").forEach((line) => (line.closest(".cell_output") ?? line).remove());
   all(".sl-body").forEach(stillFigure);
   // A word of code without a colour needs no element of its own: it is half of all elements.
@@ -167,6 +195,7 @@
     all("script, style, link", part).forEach((one) => one.remove());
     all("details", part).forEach(unfold);
     all("[tabindex]", part).forEach((one) => one.removeAttribute("tabindex"));
+    all("h2, h3, h4", part).forEach(keepHeading);
     rename(part);
   }
   const maths = document.getElementById("MJX-CHTML-styles")?.sheet?.cssRules ?? [];

@@ -1,6 +1,7 @@
 """What is looked for on a page: each check returns the faults it found, in words."""
 
 import gzip
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html.parser import HTMLParser
@@ -253,6 +254,7 @@ def watched(browser: Browser, **options) -> Iterator[tuple[Page, list[str], list
 
 
 STILL = 0.05
+LONGEST_TASK = 200  # milliseconds
 LAYOUT_SHIFT = """() => new Promise((done) => {
   let sum = 0;
   new PerformanceObserver((list) => list.getEntries().forEach((one) => { sum += one.value; }))
@@ -287,6 +289,28 @@ def shift_faults(page: Page) -> list[str]:
     """While a page loads, hardly anything in view may move: the sum of all layout shifts."""
     moved = page.evaluate(LAYOUT_SHIFT)
     return [f"moves while it loads: {moved:.3f}"] if moved > STILL else []
+
+
+def task_faults(browser: Browser, path: Path) -> list[str]:
+    """While a page loads, no task may keep its thread busy for long, or it would not answer.
+
+    Counted is the time that the processor works on it: a machine that is busy makes it no longer.
+    """
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    browser.start_tracing(page=page, categories=["toplevel"])
+    try:
+        load_page(page, path)
+        page.evaluate(SETTLED)
+    finally:
+        told = json.loads(browser.stop_tracing())["traceEvents"]
+        page.close()
+    names = {(one["pid"], one["tid"]): one["args"]["name"]
+             for one in told if one["name"] == "thread_name"}  # fmt: skip
+    tasks = [one["tdur"] / 1000 for one in told
+             if one["name"].endswith("RunTask") and "tdur" in one
+             and names.get((one["pid"], one["tid"])) == "CrRendererMain"]  # fmt: skip
+    longest = max(tasks)
+    return [f"a task takes {longest:.0f} ms while it loads"] if longest > LONGEST_TASK else []
 
 
 def thin_out(page: Page) -> None:
@@ -324,6 +348,15 @@ def scroll_faults(page: Page) -> list[str]:
     """The page as a whole must not scroll sideways."""
     wide, room = page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")
     return [f"the page scrolls sideways: {wide} px in {room}"] if wide > room else []
+
+
+def id_faults(page: Page) -> list[str]:
+    """No id stands twice on a page, not even in a drawing: a link would lead to the first."""
+    return page.evaluate("""() => {
+      const ids = [...document.querySelectorAll('[id]')].map((one) => one.id);
+      return [...new Set(ids.filter((id, i) => ids.indexOf(id) !== i))]
+        .map((id) => `an id stands twice: ${id}`);
+    }""")
 
 
 def formula_faults(page: Page) -> list[str]:

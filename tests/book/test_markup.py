@@ -1,5 +1,7 @@
 """What the site's extension does to a page's HTML: signs that HTML needs escaped stay escaped."""
 
+import re
+
 import pytest
 
 from book_site.markup import mend
@@ -31,3 +33,11 @@ def test_an_empty_corner_of_a_table_is_no_head():
     assert row.format("<td><p></p></td>") in mend(page)
     picture = '<th><img alt="a key" src="a.png"/></th>'
     assert picture in mend(f"<table><thead><tr>{picture}</tr></thead></table>")
+
+
+def test_no_two_exercises_have_one_id():
+    exercise = (
+        '<div class="exercise" id="{}"><section id="exercise-content"><p>x</p></section></div>'
+    )
+    page = mend(exercise.format("ex-a") + exercise.format("ex-b"))
+    assert re.findall(r'\bid="([^"]+)"', page) == ["ex-a", "ex-b"]

@@ -9,8 +9,8 @@ from pypdf import PdfReader
 
 import pdf
 import registry
-from paper.document import chapter, head_of, linked
-from paper.snapshot import FIND, TELLING, UNFOLD, take
+from paper.document import chapter, contents, head_of, linked
+from paper.snapshot import FIND, TAKE, TELLING, UNFOLD, Still, take
 
 NAME = "objectives"  # a short chapter with a figure that moves, and predictions
 CONTROLS = [
@@ -74,11 +74,12 @@ def test_it_is_tagged_and_in_english(printed):
 
 @needs_browser
 def test_the_outline_lists_every_heading(printed):
-    listed = {squeezed(title) for title in titles(printed.outline)}
+    listed = set(titles(printed.outline))
     plain = [one for one in article().xpath(".//h2 | .//h3") if not one.xpath(".//*[@class]")]
     assert len(plain) > 8
-    assert {squeezed(one.text_content()) for one in plain} <= listed
-    assert "Solutions" in listed
+    assert {" ".join(one.text_content().split()) for one in plain} <= listed
+    page = registry.by_name()[NAME]
+    assert {f"{page.number} {page.title}", "Solutions"} <= listed  # its title takes two lines
 
 
 @needs_browser
@@ -149,6 +150,45 @@ def test_a_link_leads_inside_to_the_site_or_nowhere():
 
 def test_words_above_the_sheets_may_hold_quotes():
     assert head_of("a", 'a "b" \\') == '@page pp-a { @top-left { content: "a \\"b\\" \\\\"; } }'
+
+
+PLANTED = """<article class="bk-article"><h1>A page</h1>
+<details class="sl-reveal"><summary>Answer</summary><p>3</p><ul><li>Not 1: too few.</li>
+<li>Not 2: too few.</li><li>Not 7: many: no.</li></ul></details>
+<section id="a"><h2>Short</h2><p>A line.</p></section>
+<section id="b"><h2>Long</h2><p>{}</p></section></article>"""
+
+
+@pytest.fixture
+def planted(browser):
+    """The still of a small page."""
+    tab = browser.new_page()
+    tab.set_content(PLANTED.format("many words " * 50))
+    yield pages.fromstring(tab.evaluate(TAKE, {"name": "x", "root": "/"})["html"])
+    tab.close()
+
+
+@needs_browser
+def test_guesses_that_are_wrong_for_one_reason_stand_in_one_line(planted):
+    found = [one.text_content() for one in planted.iter("li")]
+    assert found == ["Not 1, 2: too few.", "Not 7: many: no."]
+
+
+@needs_browser
+def test_a_heading_is_held_to_a_short_text_alone(planted):
+    kept = planted.find_class("pp-heading")
+    assert [one.text_content() for one in kept] == ["ShortA line."]
+
+
+def test_the_contents_have_the_parts_and_the_core_of_each_chapter():
+    text = '<h1>A</h1><h2 id="x">Masks</h2><h2>Optional: <em>x</em></h2><h2>Summary</h2>'
+    known = registry.by_name()
+    names = ("intro", "attention", "glossary")
+    stills = [Still(known[name], name, text, "", *[()] * 4) for name in names]
+    lines = [one.text_content() for one in pages.fromstring(contents(stills)).iter("li")]
+    found = {page.name: part for part, listed in registry.parts() for page in listed}
+    before, behind = found["attention"], found["glossary"]
+    assert lines == ["intro", before, "attentionMasks", behind, "glossary", "Solutions"]
 
 
 PRESS = """(control, isLast) => {

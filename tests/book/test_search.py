@@ -93,6 +93,24 @@ def test_a_beginning_and_one_typo_are_forgiven(page, query):
 
 @pytest.mark.browser
 @pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        (
+            "mat1 and mat2 shapes cannot be multiplied",
+            "my_numbers_differ#a-product-that-does-not-fit",
+        ),
+        ("k-means", "vector_search#clusters"),  # "means" alone says nothing
+        ("in-batch negatives", "static_vectors#a-batch-that-asks-itself"),
+        ("quantization", "vector_search#optional-size-and-precision"),
+    ],
+    ids=["a printed error", "a term of small words", "a synonym", "a term that a section links"],
+)
+def test_what_is_no_title_leads_to_its_section(page, query, place):
+    assert places(query, page)[0] == place
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
     ("query", "kind"),
     [
         ("perplexity", "definition"),
@@ -105,6 +123,16 @@ def test_a_beginning_and_one_typo_are_forgiven(page, query):
 )
 def test_each_kind_is_found(page, query, kind):
     assert kind in [one["kind"] for one in page.evaluate(FIND, query)[:5]]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "query", ["layer_norm", "soft_lookup(q, k, v)", "layers.layer_norm", "DecoderBlock"]
+)
+def test_a_function_comes_first_where_its_name_is_typed_as_code(page, query):
+    name = re.sub(r"\(.*", "", query).split(".")[-1]
+    first = page.evaluate(FIND, query)[0]
+    assert (first["kind"], first["title"]) == ("function", name)
 
 
 @pytest.mark.browser

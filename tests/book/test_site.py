@@ -22,6 +22,7 @@ from site_checks import (
     focus_faults,
     fold_faults,
     formula_faults,
+    id_faults,
     link_faults,
     load_page,
     note_seen,
@@ -29,6 +30,7 @@ from site_checks import (
     scroll_faults,
     seen_alone_faults,
     shift_faults,
+    task_faults,
     thin_out,
     transfer_size,
     unfold,
@@ -80,8 +82,8 @@ def test_page_is_sound(browser: Browser, site: Path, page_name: str) -> None:
         found += [*shift_faults(page), *weight_faults(loaded, BUDGET)]
         found += fold_faults(page, OPENING, expected=page_name in OPTIONAL)
         unfold(page)
-        found += drawing_faults(page)
-        found += [*formula_faults(page), *figure_faults(page), *check_faults(page, checks)]
+        found += [*drawing_faults(page), *formula_faults(page), *figure_faults(page)]
+        found += [*id_faults(page), *check_faults(page, checks)]
         page.evaluate("() => document.querySelectorAll('details').forEach((d) => (d.open = true))")
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
@@ -101,6 +103,12 @@ def test_page_is_sound(browser: Browser, site: Path, page_name: str) -> None:
                 note_seen(page)
             found += [f"{width} px, {mode}: {fault}" for fault in here]
         assert not [*faults, *found]
+
+
+@pytest.mark.browser
+def test_no_task_is_long_while_a_page_loads(browser: Browser, site: Path, page_name: str) -> None:
+    """Formulas, figures and the lists of the page are made in small parts."""
+    assert not task_faults(browser, site / page_name)
 
 
 def test_no_colour_of_a_figure_depends_on_the_width() -> None:
@@ -275,17 +283,14 @@ def test_planted_fault_is_reported(browser: Browser, plant, body: str, fault: st
         ('<img src="a.png">', figure_faults, "no alternative"),
         (FIGURE, drawing_faults, "is not drawn"),
         (CHECK.format(" open", PASSED), partial(check_faults, expected=["a"]), "a is open"),
-        (
-            CHECK.format("", "assert"),
-            partial(check_faults, expected=["a"]),
-            "does not say",
-        ),
+        (CHECK.format("", "assert"), partial(check_faults, expected=["a"]), "does not say"),
         (CHECK.format("", PASSED), partial(check_faults, expected=["a", "b"]), "'check-b'"),
         (CHECK.format("", PASSED), partial(check_faults, expected=[]), "expected []"),
+        ('<p id="a">x</p><svg><g id="a"></g></svg>', id_faults, "an id stands twice: a"),
     ],
 )
 def test_planted_fault_is_found(browser: Browser, plant, body: str, check, fault: str) -> None:
-    """Accessibility, sideways scroll, alternative texts."""
+    """Accessibility, sideways scroll, alternative texts, ids."""
     with watched(browser) as (page, _, _loaded):
         open_page(page, plant(body))
         assert any(fault in line for line in check(page))
@@ -337,6 +342,15 @@ def test_planted_shift_is_found(browser: Browser, plant) -> None:
             load_page(page, plant(late.format(style=style, text=text)))
             page.evaluate(waits)
             assert bool(shift_faults(page)) == is_fault, style
+
+
+@pytest.mark.browser
+def test_planted_long_task_is_found(browser: Browser, plant) -> None:
+    """A script that computes for a while; one that only waits as long."""
+    busy = "<script>const end = performance.now() + 900; while (performance.now() < end);</script>"
+    waits = "<script>setTimeout(() => {}, 900)</script>"
+    assert task_faults(browser, plant(busy))
+    assert not task_faults(browser, plant(waits))
 
 
 @pytest.mark.browser

@@ -4,12 +4,14 @@ import re
 
 import pytest
 from bs4 import BeautifulSoup
+from conftest import ROOT
 from docutils import nodes
 from PIL import Image
 from site_checks import load_page, open_page, watched
 
 import registry
 from book_site import assets, cards, formula_room, frame, pictures, thumbnails
+from book_site.mathml import add_mathml, mathml
 
 # Pictures ---------------------------------------------------------------------------------------
 
@@ -46,6 +48,15 @@ def test_scales_of_letters_are_kept():
     glyph = '<use href="#a" transform="translate(3.14159 2) scale(0.015625)"/>'
     light = pictures.lightened(f'<svg viewBox="0 0 400 300">{glyph}</svg>')
     assert 'transform="translate(3.14 2) scale(0.015625)"' in light
+
+
+def test_what_each_page_loads_has_no_comments(site):
+    for name in ("search.js", "book.css"):
+        source = (ROOT / "_static" / name).read_text(encoding="utf-8")
+        loaded = (site / "_static" / name).read_text(encoding="utf-8")
+        comment = re.compile(r"^\s*(?://|/\*)", re.MULTILINE)
+        assert comment.search(source), name
+        assert not comment.search(loaded), name
 
 
 # The front page ---------------------------------------------------------------------------------
@@ -150,3 +161,51 @@ def test_each_formula_of_a_page_keeps_its_room():
     soup = BeautifulSoup(page, "html.parser")
     formula_room.keep_room(soup)
     assert all("--room: " in one["style"] for one in soup.select(".math"))
+
+
+# Formulas without a script ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tex", "parts"),
+    [
+        (r"\tfrac12", ["<mfrac", "<mn>1</mn>", "<mn>2</mn>"]),
+        (r"x_1, \dots, x_n", ["<msub>", "…"]),
+        (r"\big(A\big)", ["<mi>A</mi>"]),
+        (r"\begin{split}\begin{gathered}a\\[4pt]b\end{gathered}\end{split}", ["<mtable", "<mtr>"]),
+        (r"\frac{1}{\sqrt{d_k}}", ["<mfrac>", "<msqrt>", "<msub>"]),
+    ],
+)
+def test_a_formula_has_its_mathml(tex, parts):
+    told = mathml(tex, block=False)
+    assert [part for part in parts if part not in told] == []
+
+
+def test_what_cannot_be_translated_stays_as_it_is():
+    page = '<span class="math">\\(\\nosuch\\)</span>'
+    soup = BeautifulSoup(page, "html.parser")
+    add_mathml(soup)
+    assert str(soup) == page
+
+
+READABLE = """() => [
+  ...document.querySelectorAll(".bk-article .math:not(.bk-card *)"),
+].map((one) => {
+  const formula = one.querySelector("math");
+  if (!formula) return `no MathML: ${one.textContent}`;
+  const tex = document.createRange();
+  tex.selectNode(one.firstChild);
+  if (tex.getBoundingClientRect().height > 1) return `its TeX shows: ${one.textContent}`;
+  const seen = formula.checkVisibility() && formula.getBoundingClientRect().height < 4;
+  return seen ? `too small: ${one.textContent}` : "";
+}).filter(Boolean)"""
+
+
+@pytest.mark.browser
+def test_without_a_script_each_formula_is_read_as_mathml(browser, site):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    for one in registry.pages():
+        page.goto((site / f"{one.docname}.html").as_uri())
+        assert page.evaluate(READABLE) == [], one.name
+    context.close()
