@@ -31,7 +31,16 @@ TELLING = {
     "fig-collapse-cloud": [("Depth", "2")],
     "fig-referent-switch": [("the chicken", None)],
     "fig-workshop": [("Fetch the model", None), ("100 tokens", None)],
+    "fig-workshop-book": [("Fetch the model", None), ("100 tokens", None)],
     "fig-training-ground": [("Train", None)],
+    "fig-training-page": [("Train", None)],
+    "fig-modern-attention-count": [
+        ("Fetch the model", None),
+        ("Write 100 tokens", None),
+        ("anew for each token", None),
+        ("Write 100 tokens", None),
+    ],
+    "fig-looking-inside-page": [("Fetch the model", None)],
 }
 """What is done to a figure that says little at first: what is called so is pressed, or set."""
 FIND = """(root, name) => [...root.querySelectorAll("input, select, button")].find((one) =>

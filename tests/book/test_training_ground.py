@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 from softlookup.data import book_prose, planted_sentences, tagged_sentences
 from softlookup.language_models import AddK, KneserNey
 from softlookup.models import GPT, GPTConfig, load_gpt, save_gpt
+from softlookup.recorded import recorded
 from softlookup.show import TrainingGround
 
 
@@ -197,6 +198,42 @@ def test_without_a_mask_the_loss_falls_below_all_lines(ground):
     _, held_out, _, kneser_ney = numbers_in(page)
     assert held_out < kneser_ney
     assert "the samples are rubbish" in page.text_content(".tg-answer")
+
+
+def test_without_scripts_a_recorded_training_is_seen(tmp_path, browser):
+    """What the page would draw and say, from the losses of the record."""
+    texts, record = {"names": text_of("names")}, recorded("sentences_gpt")
+    found = record.results
+    for optimizer in ("Muon", "AdamW"):
+        usual = {"optimizer": optimizer.lower()}
+        figure = TrainingGround(texts, record=record, usual=usual)
+        path = tmp_path / "page.html"
+        path.write_text(f"<meta charset='utf-8'>{figure.html()}", encoding="utf-8")
+        context = browser.new_context(java_script_enabled=False)
+        page = context.new_page()
+        page.goto(path.as_uri())
+        words = page.inner_text(".sl-body")
+        paths = page.locator(".sl-body svg path").evaluate_all(
+            "(all) => all.map((one) => one.getAttribute('d').split('L').length)"
+        )
+        box = page.locator(".sl-body svg").bounding_box()
+        context.close()
+        run = found["runs"][optimizer]
+        end = run["looks"][-1]
+        assert figure.alt in words
+        assert f"Step 250: loss {end['loss']:.3f} on the training text" in words
+        assert f"{end['held_out']:.3f} held out" in words
+        assert f"Bigram {found['counted']['bigram']:.3f}" in words
+        first = next(
+            one["step"] for one in run["looks"] if one["held_out"] < found["counted"]["bigram"]
+        )
+        assert f"better than the bigram from about step {first} on" in words
+        assert run["written"].replace("\n", "↵") in words
+        assert {"training text", "held-out text", "bigram", "Kneser–Ney"} <= {*words.split("\n")}
+        assert box["width"] > 400
+        assert paths.count(len(run["looks"])) == 2  # two curves with a point for each look
+    bare = TrainingGround(texts)
+    assert bare.picture == bare.still == ""
 
 
 # Files

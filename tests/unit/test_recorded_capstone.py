@@ -117,7 +117,7 @@ def test_rounding_to_half_precision_is_what_is_kept(tmp_path):
     assert found["bits"] == pytest.approx(found["bits_before_rounding"], abs=0.01)
     tokens = BytePairTokenizer([])
     model = capstone.new_model(tokens, window=8, d_model=8, n_heads=2, n_layers=1)
-    capstone.keep(tmp_path / "m.safetensors", model, tokens, 3)
+    capstone.keep(tmp_path / "m.safetensors", model, tokens, [{"step": 3, "bits": 1.0}], capstone)
     kept, _ = load_gpt(tmp_path / "m.safetensors")
     for part, whole in zip(kept.parameters(), model.parameters(), strict=True):
         assert torch.equal(part, whole.half().float())

@@ -19,6 +19,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 
 import torch
 from torch import Tensor
@@ -28,7 +29,7 @@ from softlookup.language_models import greedy, random_pieces, sample
 from softlookup.models import GPT, GPTConfig, load_gpt, save_gpt
 from softlookup.recorded import shakespeare_gpt
 from softlookup.recorded.ngram_shakespeare import SMALL_TEXT
-from softlookup.recorded.record import checksums
+from softlookup.recorded.record import data_checksums
 from softlookup.recorded.version import code_version
 from softlookup.tokenization import BytePairTokenizer
 from softlookup.training import recipe_optimizers, recipe_rate, train_model
@@ -38,6 +39,8 @@ SEED = 0
 WEIGHTS = Path(__file__).parent / "capstone.safetensors"
 PROMPTS = ("ROMEO:\n", "My lord, ", "What is ")
 """What the samples begin with."""
+CARE = {"temperature": 0.8, "min_p": 0.05}
+"""How they are drawn."""
 
 
 def load() -> str | None:
@@ -124,20 +127,13 @@ def run(
             "samples": {prompt: drawn_text(model, tokens, prompt, n_written) for prompt in prompts},
         }
     kind = min(runs, key=lambda kind: best_look(runs[kind]["looks"])["bits"])
-    tokens, step = kinds[kind], best_look(runs[kind]["looks"])["step"]
-    keep(path, models[kind], tokens, step)
-    kept, _ = load_gpt(path)
-    content = Path(path).read_bytes()
+    keep(path, models[kind], kinds[kind], runs[kind]["looks"], sys.modules[__name__])
     return {
         "runs": runs,
         "kind": kind,
-        "parameters": sum(weights.numel() for weights in kept.parameters()),
         "bits_before_rounding": runs[kind]["bits"],
-        "bits": held_out_bits(kept, tokens, held_out, length),
-        "samples": {prompt: drawn_text(kept, tokens, prompt, n_written) for prompt in prompts},
-        "greedy": greedy_text(kept, tokens, prompts[0], n_written),
-        "n_bytes": len(content),
-        "sha256": hashlib.sha256(content).hexdigest(),
+        **results_of(path, held_out, length, prompts, n_written),
+        "greedy": greedy_text(*load_gpt(path), prompts[0], n_written),
     }
 
 
@@ -220,9 +216,8 @@ def best_look(looks: Sequence[dict]) -> dict:
 
 def without_dropout(model: GPT) -> GPT:
     """The same weights as they are used once they have been learned."""
-    with torch.random.fork_rng(
-        devices=()
-    ):  # its first weights are not drawn from the training's chance
+    # Its first weights are not drawn from the training's chance.
+    with torch.random.fork_rng(devices=()):
         plain = GPT(replace(model.config, dropout=0.0))
     plain.load_state_dict(model.state_dict())
     return plain
@@ -239,10 +234,12 @@ def held_out_bits(model: GPT, tokens: BytePairTokenizer, text: str, length: int)
     return shakespeare_gpt.held_out_bits(model, ids, length, len(text.encode()))
 
 
-def drawn_text(model: GPT, tokens: BytePairTokenizer, prompt: str, n_written: int) -> str:
+def drawn_text(
+    model: GPT, tokens: BytePairTokenizer, prompt: str, n_written: int, seed: int = SEED
+) -> str:
     """The prompt and so many characters more, drawn with a little care."""
-    luck = {"generator": torch.Generator().manual_seed(SEED), "temperature": 0.8, "min_p": 0.05}
-    return _written(partial(sample, **luck), model, tokens, prompt, n_written)
+    luck = torch.Generator().manual_seed(seed)
+    return _written(partial(sample, generator=luck, **CARE), model, tokens, prompt, n_written)
 
 
 def greedy_text(model: GPT, tokens: BytePairTokenizer, prompt: str, n_written: int) -> str:
@@ -253,18 +250,62 @@ def greedy_text(model: GPT, tokens: BytePairTokenizer, prompt: str, n_written: i
 def _written(
     way: Callable, model: GPT, tokens: BytePairTokenizer, prompt: str, n_written: int
 ) -> str:
-    ids = ids_of(prompt, tokens).unsqueeze(0)
-    (text,) = way(model.step, model.start(ids[:, :-1]), ids[:, -1], None, n_written)
+    """A prompt and what follows it: of a long prompt the end is read, and no more than fits."""
+    context = model.config.context
+    ids = ids_of(prompt, tokens)[-(context // 2) :].unsqueeze(0)
+    n_tokens = min(n_written, context - ids.shape[1])
+    (text,) = way(model.step, model.start(ids[:, :-1]), ids[:, -1], None, n_tokens)
     return prompt + tokens.decode(text.ids)[:n_written]
 
 
-def keep(path: str | os.PathLike, model: GPT, tokens: BytePairTokenizer, step: int) -> None:
-    """Write the weights in half precision, and beside them where they come from."""
+def keep(
+    path: str | os.PathLike,
+    model: GPT,
+    tokens: BytePairTokenizer,
+    looks: Sequence[dict],
+    experiment: ModuleType,
+) -> None:
+    """Write the weights in half precision, and beside them where they come from.
+
+    Args:
+        path: The file.
+        model: The model with its best weights.
+        tokens: What it reads and writes.
+        looks: What the judge said of it.
+        experiment: The module that has trained it.
+    """
     texts = {
-        "data": json.dumps(checksums(DATA)),
-        "seed": str(SEED),
-        "step": str(step),
-        "code": code_version(sys.modules[__name__]),
-        "command": "make record NAME=capstone",
+        "data": json.dumps(data_checksums(experiment)),
+        "seed": str(experiment.SEED),
+        "step": str(best_look(looks)["step"]),
+        "code": code_version(experiment),
+        "command": f"make record NAME={experiment.__name__.rpartition('.')[2]}",
     }
     save_gpt(path, model, tokens, dtype=torch.float16, texts=texts)
+
+
+def results_of(
+    path: str | os.PathLike, held_out: str, length: int, prompts: Sequence[str], n_written: int
+) -> dict:
+    """What a file of weights holds, and how its model does after the rounding.
+
+    Args:
+        path: The file.
+        held_out: A text that it was not trained on.
+        length: How many tokens a piece of it has.
+        prompts: What the samples begin with.
+        n_written: How many characters each sample goes on for.
+
+    Returns:
+        The number of parameters; the held-out bits per byte; the samples; the size and the
+        checksum of the file.
+    """
+    model, tokens = load_gpt(path)
+    content = Path(path).read_bytes()
+    return {
+        "parameters": sum(weights.numel() for weights in model.parameters()),
+        "bits": held_out_bits(model, tokens, held_out, length),
+        "samples": {prompt: drawn_text(model, tokens, prompt, n_written) for prompt in prompts},
+        "n_bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }

@@ -6,8 +6,6 @@ are told best. The book is a third as long as tiny Shakespeare, so the model is 
 it more often.
 """
 
-import hashlib
-import json
 import math
 import os
 import sys
@@ -16,14 +14,10 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import torch
-
 from softlookup.data import book_prose
 from softlookup.data.prose import SHA256
-from softlookup.models import load_gpt, save_gpt
 from softlookup.recorded import capstone
 from softlookup.recorded.ngram_shakespeare import SMALL_TEXT
-from softlookup.recorded.version import code_version
 from softlookup.tokenization import BytePairTokenizer
 
 DATA = ()
@@ -90,38 +84,22 @@ def run(
     learn, judge, held_out = parts_of(text)
     tokens = BytePairTokenizer([])
     shape = {"window": window, "d_model": d_model, "n_heads": n_heads, "n_layers": n_layers}
-    model, ids = (
-        capstone.new_model(tokens, **shape, dropout=dropout),
-        capstone.ids_of(learn, tokens),
-    )
+    model = capstone.new_model(tokens, **shape, dropout=dropout)
+    ids = capstone.ids_of(learn, tokens)
     every = max(1, len(ids) // (batch_size * length))
     bits = partial(capstone.held_out_bits, tokens=tokens, length=length)
-    sizes = {"length": length, "batch_size": batch_size}
     told = partial(bits, text=judge)
+    sizes = {"length": length, "batch_size": batch_size}
     losses, looks = capstone.train_and_choose(model, ids, n_readings * every, every, told, **sizes)
     model = capstone.without_dropout(model)
-    texts = {
-        "data": json.dumps(OWN_DATA),
-        "seed": str(SEED),
-        "step": str(capstone.best_look(looks)["step"]),
-        "code": code_version(sys.modules[__name__]),
-        "command": "make record NAME=capstone_prose",
-    }
-    save_gpt(path, model, tokens, dtype=torch.float16, texts=texts)
-    kept, _ = load_gpt(path)
-    content = Path(path).read_bytes()
-    write = partial(capstone.drawn_text, kept, tokens, n_written=n_written)
+    capstone.keep(path, model, tokens, looks, sys.modules[__name__])
     return {
-        "parameters": sum(weights.numel() for weights in kept.parameters()),
         "learned_from": len(ids),
         "read": n_readings * every * batch_size * length,
         "losses": [loss / math.log(2) for loss in losses[::10]],
         "looks": looks,
         "bits_before_rounding": bits(model, text=held_out),
-        "bits": bits(kept, text=held_out),
-        "samples": {prompt: write(prompt=prompt) for prompt in prompts},
-        "n_bytes": len(content),
-        "sha256": hashlib.sha256(content).hexdigest(),
+        **capstone.results_of(path, held_out, length, prompts, n_written),
     }
 
 

@@ -1,8 +1,8 @@
 // What the workshop asks of a model: what comes next, why, and what if a part of it were changed.
 //
 // A change is an object: {kind: "head", layer, head} switches a head off; CHANGES has the others.
-// Layers and heads count from 0. A height is a place in the stream: 0 before the first
-// block, k behind block k.
+// Layers and heads count from 0. A height is a place in the stream: 0 before the first block, k
+// behind block k.
 
 import { dot, ranked, softmax, sum } from "../kit/maths.js";
 import { lengthOf } from "./arrays.js";

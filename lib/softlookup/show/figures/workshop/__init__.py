@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 
 from softlookup.analysis import capture
 from softlookup.checks import require, require_choice, require_distinct, require_int, require_text
-from softlookup.language_models import sample
 from softlookup.models.gpt import GPT, load_gpt
-from softlookup.recorded.capstone import WEIGHTS
+from softlookup.recorded.capstone import CARE, WEIGHTS, drawn_text
 from softlookup.show.engine import engine_source
 from softlookup.show.figure import styled, svg_of
 from softlookup.show.interactive import Interactive
@@ -25,7 +24,7 @@ PASSAGE = (
     "First Citizen:\nWe are accounted poor citizens, the patricians good.\n"
     "What authority surfeits on would relieve us.\n"
 )
-CAREFUL = {"temperature": 0.8, "least": 0.05}
+CAREFUL = {"temperature": CARE["temperature"], "least": CARE["min_p"]}
 """Temperature and min-p of a reader who draws, but no nonsense."""
 MAPS = 4.4
 """How wide the maps of all heads are without scripts, in inches."""
@@ -133,7 +132,7 @@ class Workshop(Interactive):
             "passage": passage,
             "still": still,
             "seen": seen,
-            "chance": dict(CAREFUL) if chance else None,
+            "chance": CAREFUL if chance else None,
             "many": many,
             "counted": COUNTED,
             "seed": seed,
@@ -168,7 +167,7 @@ def maps_of(model: GPT, ids: list[int]) -> str:
         for layer, row in enumerate(axes):
             weights = seen[f"blocks.{layer}.self_attention.layer.weights"][0]
             for head, ax in enumerate(row):
-                ax.imshow(weights[head], vmin=0, vmax=1, interpolation="none")
+                ax.imshow(weights[head].numpy(), vmin=0, vmax=1, interpolation="none")
                 ax.set(title=f"{layer + 1}.{head + 1}", xticks=[], yticks=[])
         return svg_of(figure, "The attention of each head over the text, layer by layer")
 
@@ -184,21 +183,8 @@ def rows_computed(n_prompt: int, n_tokens: int) -> str:
 
 
 def written(model: GPT, tokens: BytePairTokenizer, prompt: str) -> str:
-    """What a model makes of a prompt, drawn as ``CAREFUL`` says and always the same."""
-    context = model.config.context
-    ids = torch.tensor([tokens.encode(prompt)[-(context // 2) :]])
-    n_tokens = min(STILL, context - ids.shape[1])
-    luck = {"temperature": CAREFUL["temperature"], "min_p": CAREFUL["least"]}
-    (text,) = sample(
-        model.step,
-        model.start(ids[:, :-1]),
-        ids[:, -1],
-        None,
-        n_tokens,
-        generator=torch.Generator().manual_seed(1),
-        **luck,
-    )
-    letters = (prompt + tokens.decode(text.ids))[: len(prompt) + STILL]
+    """What a model makes of a prompt, drawn with care and always the same."""
+    letters = drawn_text(model, tokens, prompt, STILL, seed=1)
     return "".join(one for one in letters if one == "\n" or one.isprintable())
 
 

@@ -23,7 +23,7 @@ import { bits, seen, unknownLetters, written } from "./maths.js";
 import { bytesOf, fetched, opened } from "./model.js";
 
 const SHOWN = 8; // bars
-const MAPPED = 96; // tokens in a map of attention
+const MAPPED = 48; // tokens in a map of attention: a pixel and a half each, on a phone
 const LONGEST = 2000; // letters of a beginning
 const STORIES = 8;
 const PANELS = {
@@ -426,7 +426,7 @@ class Workshop {
       el(
         "p",
         { class: "wk-words" },
-        "The attention of each head, layer by layer: a row for each token, a column for each that it reads; of a long text, for the last 96 up to the chosen one. Choose a head, and the text above is painted with what the chosen token reads.",
+        `The attention of each head, layer by layer: a row for each token, a column for each that it reads; of a long text, for the last ${MAPPED} up to the chosen one. Choose a head, and the text above is painted with what the chosen token reads.`,
       ),
       grid,
       shareBar(),
