@@ -236,6 +236,22 @@ def test_without_scripts_a_recorded_training_is_seen(tmp_path, browser):
     assert bare.picture == bare.still == ""
 
 
+def test_on_paper_a_ground_that_nobody_has_used_shows_the_recorded_training(open_figures):
+    figure = TrainingGround({"names": text_of("names")}, record=recorded("sentences_gpt"))
+    page = open_figures(figure, ready=".tg-form")
+    printed = page.locator(".sl-printed")
+    assert printed.count() == 1
+    assert not printed.is_visible()
+    page.emulate_media(media="print")
+    assert printed.inner_text().strip().endswith(figure.still)
+    assert printed.locator("svg").bounding_box()["height"] > 100
+    assert figure.alt not in printed.inner_text()
+    page.emulate_media(media="screen")
+    press(page, "One step")
+    wait_for(page, "Step 1 of 250")
+    assert printed.count() == 0
+
+
 # Files
 
 
