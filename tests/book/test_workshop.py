@@ -435,6 +435,15 @@ def test_a_change_does_to_text_and_loss_what_it_does_in_pytorch(workshop, settin
     plain = tokenizer.decode(greedy(ids, 30))
     other = tokenizer.decode(changed(changes, lambda model: greedy(ids, 30, model)))
     assert sides == [plain, other]
+    meters = page.evaluate(
+        """() => [...document.querySelectorAll(".wk-changing .sl-meter")].map((row) =>
+        [row.querySelector(".sl-number").textContent,
+         parseFloat(row.querySelector(".sl-fill").style.width)])"""
+    )
+    most = max(before, after)
+    assert [number for number, _ in meters] == [f"{before:.2f}", f"{after:.2f}"]
+    widths = [100 * cost / most for cost in (before, after)]
+    assert [width for _, width in meters] == pytest.approx(widths, abs=0.01)
     assert f"{after:.2f}" != f"{before:.2f}"
     press(page, "All as it was")
     assert "Nothing is changed yet." in page.inner_text(".wk-changing")
