@@ -28,6 +28,8 @@ CAREFUL = {"temperature": CARE["temperature"], "least": CARE["min_p"]}
 """Temperature and min-p of a reader who draws, but no nonsense."""
 MAPS = 4.4
 """How wide the maps of all heads are without scripts, in inches."""
+SHADES = 12
+"""How many shares between 0 and 1 such a map tells apart."""
 COUNTED = 100
 """How many tokens are written where it is counted what they take."""
 ROOM = 512
@@ -167,7 +169,8 @@ def maps_of(model: GPT, ids: list[int]) -> str:
         for layer, row in enumerate(axes):
             weights = seen[f"blocks.{layer}.self_attention.layer.weights"][0]
             for head, ax in enumerate(row):
-                ax.imshow(weights[head].numpy(), vmin=0, vmax=1, interpolation="none")
+                shares = (SHADES * weights[head]).round() / SHADES  # fewer colours are fewer bytes
+                ax.imshow(shares.numpy(), vmin=0, vmax=1, interpolation="none")
                 ax.set(title=f"{layer + 1}.{head + 1}", xticks=[], yticks=[])
         return svg_of(figure, "The attention of each head over the text, layer by layer")
 
