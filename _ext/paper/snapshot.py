@@ -34,20 +34,11 @@ TELLING = {
     "fig-workshop-book": [("Fetch the model", None), ("100 tokens", None)],
     "fig-training-ground": [("Train", None)],
     "fig-training-page": [("Train", None)],
-    "fig-modern-attention-count": [
-        ("Fetch the model", None),
-        ("Write 100 tokens", None),
-        ("anew for each token", None),
-        ("Write 100 tokens", None),
-    ],
-    "fig-looking-inside-page": [("Fetch the model", None)],
 }
 """What is done to a figure that says little at first: what is called so is pressed, or set."""
 FIND = """(root, name) => [...root.querySelectorAll("input, select, button")].find((one) =>
   (one.getAttribute("aria-label") || one.labels?.[0]?.textContent || one.textContent)
     .trim().startsWith(name))"""
-TOUCHED = "(control) => control.type === 'radio' ? control.labels[0] : control"
-"""What a reader presses: of a choice its words."""
 SET = """(control, value) => {
   control.value = value;
   for (const kind of ["input", "change"]) control.dispatchEvent(new Event(kind, {bubbles: true}));
@@ -59,11 +50,9 @@ QUIET = """async (root) => {  // some figures compute for a while, and show how 
     await new Promise((go) => setTimeout(go, 1500));
   }
 }"""
-UNFOLD = """() => {
-  document.querySelectorAll(".bk-article .optional-rest").forEach((fold) => (fold.open = true));
-  document.querySelectorAll(".bk-covered").forEach((box) => box.classList.add("bk-open"));
-}"""
-"""What is in a closed fold, or below a cover, can neither be pressed nor measured."""
+UNFOLD = """() => document.querySelectorAll(".bk-article .optional-rest")
+  .forEach((fold) => (fold.open = true))"""
+"""What is in a closed fold has no size: it can neither be pressed nor measured."""
 READY = """async () => {
   if (window.MathJax?.startup) await MathJax.startup.promise;
   await window.bookMaths?.setAll();
@@ -127,7 +116,7 @@ def tell(figure: Locator, steps: list[tuple[str, str | None]]) -> None:
         if control is None:
             raise ValueError(f"{figure}: nothing in it is called {name!r}")
         if value is None:
-            control.evaluate_handle(TOUCHED).as_element().click(timeout=PATIENCE)  # when it can be
+            control.click(timeout=PATIENCE)  # waits until it can be pressed
         else:
             control.evaluate(SET, value)
         figure.evaluate(QUIET)
