@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import torch
 from playwright.sync_api import Page, sync_playwright
+from torch.nn import functional
 
 from softlookup.language_models import greedy, next_token_loss
 from softlookup.models import GPT, GPTConfig
@@ -25,6 +26,8 @@ from softlookup.training import recipe_optimizers
 
 N_TOKENS = 100
 N_PAIRS = 3
+N_PRODUCTS = {1: 4000, 64: 100}
+"""Of so many rows: how many products are taken, so that a clock of milliseconds can tell them."""
 PLAIN = GPTConfig(65, context=128, d_model=128, n_heads=8, n_layers=4)
 MODELS = {
     "the workshop's model": capstone_model()[0].config,
@@ -46,11 +49,22 @@ SETUP = """({source, config, state}) => {
             train: () => engine.trainStep(twin, optimizers, text),
         }];
     }));
-    window.timed = (kind, task) => {
-        const start = performance.now();
-        tasks[kind][task]();
-        return performance.now() - start;
-    };
+}"""
+PRODUCTS = """({source, x, weight, n, k, m, times}) => {
+    const {engine} = eval(source);
+    window.tasks = Object.fromEntries(["simd", "plain"].map((kind) => {
+        const products = kind === "simd" ? engine.simdProducts() : engine.plainProducts();
+        const [rows, kept] = [Float32Array.from(x), products.weights(k * m)];
+        kept.set(weight);
+        return [kind, {product: () => {
+            for (let i = 0; i < times; i += 1) products.timesTransposed(rows, kept, n, k, m);
+        }}];
+    }));
+}"""
+TIMED = """([kind, task]) => {
+    const start = performance.now();
+    tasks[kind][task]();
+    return performance.now() - start;
 }"""
 
 
@@ -61,7 +75,7 @@ def times(page: Page, task: str, here: Callable[[], object]) -> list[float]:
         start = time.perf_counter()
         here()
         spent = 1000 * (time.perf_counter() - start)
-        rows.append([spent, *(page.evaluate(f"timed('{k}', '{task}')") for k in ("simd", "plain"))])
+        rows.append([spent, *(page.evaluate(TIMED, [k, task]) for k in ("simd", "plain"))])
     rows = rows[1:]  # the first warms up
     return [statistics.median(column) for column in zip(*rows, strict=True)]
 
@@ -92,6 +106,26 @@ def engine_row(page: Page, name: str, task: str) -> list[str]:
     return [f"{name}: {words}", f"{simd / here:.2g}", f"{simd / plain:.2g}"]
 
 
+def product_row(page: Page, n: int) -> list[str]:
+    """n rows times the first matrix of the workshop's feed-forward layer, as it stands there."""
+    config = MODELS["the workshop's model"]
+    k, m = config.d_model, config.d_ff
+    chance = torch.Generator().manual_seed(0)
+    x, weight = (torch.randn(shape, generator=chance) for shape in ((n, k), (m, k)))
+    data = {"n": n, "k": k, "m": m, "times": N_PRODUCTS[n], "source": engine_source()}
+    numbers = {"x": x.flatten().tolist(), "weight": weight.flatten().tolist()}
+    page.evaluate(PRODUCTS, data | numbers)
+
+    def product() -> None:
+        for _ in range(N_PRODUCTS[n]):
+            functional.linear(x, weight)
+
+    here, simd, plain = times(page, "product", product)
+    name = f"the product alone: {n} row{'s' * (n > 1)} and a matrix of {m} × {k}"
+    print(f"engine | {name} | {simd / here:.2g} of PyTorch | {simd / plain:.2g} of plain")
+    return [name, f"{simd / here:.2g}", f"{simd / plain:.2g}"]
+
+
 def engine_rows() -> list[list[str]]:
     """One row per model and task; none where there is no browser."""
     program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
@@ -101,7 +135,8 @@ def engine_rows() -> list[list[str]]:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         page = browser.new_page()
         page.set_default_timeout(0)
-        rows = [engine_row(page, name, task) for name in MODELS for task in ("write", "train")]
+        rows = [product_row(page, n) for n in N_PRODUCTS]
+        rows += [engine_row(page, name, task) for name in MODELS for task in ("write", "train")]
         browser.close()
     return rows
 

@@ -31,7 +31,9 @@ TELLING = {
     "fig-collapse-cloud": [("Depth", "2")],
     "fig-referent-switch": [("the chicken", None)],
     "fig-workshop": [("Fetch the model", None), ("100 tokens", None)],
+    "fig-workshop-book": [("Fetch the model", None), ("100 tokens", None)],
     "fig-training-ground": [("Train", None)],
+    "fig-training-page": [("Train", None)],
 }
 """What is done to a figure that says little at first: what is called so is pressed, or set."""
 FIND = """(root, name) => [...root.querySelectorAll("input, select, button")].find((one) =>

@@ -313,6 +313,9 @@ def test_a_race_gives_each_the_same_seconds(worker):
     assert all(part["over"] for part in last.values())
     assert last[2]["broken"] == "loss"
     assert last[2]["heldOut"] is None
+    order = [part["racer"] for part in parts]
+    assert order.index(1) < len(order) - 1 - order[::-1].index(0)  # in turns
+    assert order.index(0) < len(order) - 1 - order[::-1].index(1)
     for racer in (0, 1):
         assert last[racer]["seconds"] >= 0.2
         assert last[racer]["heldOut"] > 0

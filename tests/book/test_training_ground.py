@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 from softlookup.data import book_prose, planted_sentences, tagged_sentences
 from softlookup.language_models import AddK, KneserNey
 from softlookup.models import GPT, GPTConfig, load_gpt, save_gpt
+from softlookup.recorded import recorded
 from softlookup.show import TrainingGround
 
 
@@ -199,6 +200,58 @@ def test_without_a_mask_the_loss_falls_below_all_lines(ground):
     assert "the samples are rubbish" in page.text_content(".tg-answer")
 
 
+def test_without_scripts_a_recorded_training_is_seen(tmp_path, browser):
+    """What the page would draw and say, from the losses of the record."""
+    texts, record = {"names": text_of("names")}, recorded("sentences_gpt")
+    found = record.results
+    for optimizer in ("Muon", "AdamW"):
+        usual = {"optimizer": optimizer.lower()}
+        figure = TrainingGround(texts, record=record, usual=usual)
+        path = tmp_path / "page.html"
+        path.write_text(f"<meta charset='utf-8'>{figure.html()}", encoding="utf-8")
+        context = browser.new_context(java_script_enabled=False)
+        page = context.new_page()
+        page.goto(path.as_uri())
+        words = page.inner_text(".sl-body")
+        paths = page.locator(".sl-body svg path").evaluate_all(
+            "(all) => all.map((one) => one.getAttribute('d').split('L').length)"
+        )
+        box = page.locator(".sl-body svg").bounding_box()
+        context.close()
+        run = found["runs"][optimizer]
+        end = run["looks"][-1]
+        assert figure.alt in words
+        assert f"Step 250: loss {end['loss']:.3f} on the training text" in words
+        assert f"{end['held_out']:.3f} held out" in words
+        assert f"Bigram {found['counted']['bigram']:.3f}" in words
+        first = next(
+            one["step"] for one in run["looks"] if one["held_out"] < found["counted"]["bigram"]
+        )
+        assert f"better than the bigram from about step {first} on" in words
+        assert run["written"].replace("\n", "↵") in words
+        assert {"training text", "held-out text", "bigram", "Kneser–Ney"} <= {*words.split("\n")}
+        assert box["width"] > 400
+        assert paths.count(len(run["looks"])) == 2  # two curves with a point for each look
+    bare = TrainingGround(texts)
+    assert bare.picture == bare.still == ""
+
+
+def test_on_paper_a_ground_that_nobody_has_used_shows_the_recorded_training(open_figures):
+    figure = TrainingGround({"names": text_of("names")}, record=recorded("sentences_gpt"))
+    page = open_figures(figure, ready=".tg-form")
+    printed = page.locator(".sl-printed")
+    assert printed.count() == 1
+    assert not printed.is_visible()
+    page.emulate_media(media="print")
+    assert printed.inner_text().strip().endswith(figure.still)
+    assert printed.locator("svg").bounding_box()["height"] > 100
+    assert figure.alt not in printed.inner_text()
+    page.emulate_media(media="screen")
+    press(page, "One step")
+    wait_for(page, "Step 1 of 250")
+    assert printed.count() == 0
+
+
 # Files
 
 
@@ -328,6 +381,31 @@ def test_odd_texts_are_told_in_a_line(ground):
     wait_for(page, "Step 1 of 50")
 
 
+def test_settings_that_change_while_letters_are_counted_begin_nothing(ground):
+    page = ground()
+    choose(page, **QUICK)
+    page.select_option("select[name=text]", "own")
+    page.evaluate(
+        """() => {
+            let luck = 1;  // a text that takes a while to count: no run of letters comes twice
+            const letter = () => {
+                luck = (48271 * luck) % 2147483647;
+                return String.fromCharCode(97 + (luck % 26));
+            };
+            const own = document.querySelector("textarea");
+            own.value = Array.from({length: 100000}, letter).join("");
+            own.dispatchEvent(new Event("input", {bubbles: true}));
+        }"""
+    )
+    press(page, "Train")
+    page.select_option("select[name=n_layers]", "2")
+    wait_for(page, "The settings have changed: press Train again.")
+    assert page.locator(".tg-form > .tg-chart polyline").count() == 0
+    choose(page, amount="1000")
+    press(page, "One step")
+    wait_for(page, "Step 1 of 250")
+
+
 def test_a_tab_that_slept_goes_on_where_it_was(ground):
     page = ground()
     choose(page, **QUICK, nSteps="1000")
@@ -408,6 +486,18 @@ def test_the_verdict_fits_the_two_losses(race):
         "they are level.",
         "Your recipe broke at step 7: its loss is no number. The book's stays.",
     ]
+
+
+def test_only_a_better_race_is_kept(race):
+    found = race(
+        """const track = {best: {}, list() {}, ground: {textName: () => "tales", chosen: {}}};
+        return data.map((loss) => {
+            maths.RaceTrack.prototype.remember.call(track, loss, 5);
+            return track.best["tales, 5 seconds"]?.loss ?? null;
+        });""",
+        [None, 2.0, 2.5, 1.5, None, 1.75],
+    )
+    assert found == [None, 2.0, 2.0, 1.5, 1.5, 1.5]
 
 
 def test_a_race_is_run_and_the_best_is_kept_until_it_is_forgotten(ground):

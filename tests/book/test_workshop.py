@@ -173,6 +173,31 @@ def test_a_text_stands_there_before_the_model_and_without_scripts(open_figures, 
     assert figure.still.strip() in words
 
 
+@pytest.mark.parametrize("panels", [["look", "change"], ["count"]], ids=" and ".join)
+def test_without_scripts_a_small_workshop_shows_what_it_is_about(tmp_path, browser, panels):
+    path, model, tokenizer = small()
+    figure = Workshop(path, panels=panels, prompts=[TEXT], passage=TEXT, inline=True)
+    (tmp_path / "page.html").write_text(f"<meta charset='utf-8'>{figure.html()}", encoding="utf-8")
+    context = browser.new_context(java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto((tmp_path / "page.html").as_uri())
+    pictures = plain.locator(".sl-body svg image")
+    sizes = [one.bounding_box() for one in pictures.all()]
+    words = plain.inner_text(".sl-body")
+    context.close()
+    n = len(tokenizer.encode(TEXT))
+    if panels == ["count"]:
+        rows = [*range(n, n + 100)]
+        assert f"{n} + {n + 1} + … + {rows[-1]} = {sum(rows):,} rows" in words
+        assert f", {sum(rows) / 100:.3g} times as many" in words
+        return
+    assert len(sizes) == model.config.n_layers * model.config.n_heads == 4
+    assert min(min(one["width"], one["height"]) for one in sizes) > 40
+    names = [f"{layer}.{head}" for layer in (1, 2) for head in (1, 2)]
+    assert [name for name in names if name not in words] == []
+    assert TEXT.strip() in words
+
+
 def test_a_damaged_file_is_said_and_can_be_asked_for_again(open_figures):
     figure = example()
     data = json.loads(figure.data)
@@ -410,6 +435,15 @@ def test_a_change_does_to_text_and_loss_what_it_does_in_pytorch(workshop, settin
     plain = tokenizer.decode(greedy(ids, 30))
     other = tokenizer.decode(changed(changes, lambda model: greedy(ids, 30, model)))
     assert sides == [plain, other]
+    meters = page.evaluate(
+        """() => [...document.querySelectorAll(".wk-changing .sl-meter")].map((row) =>
+        [row.querySelector(".sl-number").textContent,
+         parseFloat(row.querySelector(".sl-fill").style.width)])"""
+    )
+    most = max(before, after)
+    assert [number for number, _ in meters] == [f"{before:.2f}", f"{after:.2f}"]
+    widths = [100 * cost / most for cost in (before, after)]
+    assert [width for _, width in meters] == pytest.approx(widths, abs=0.01)
     assert f"{after:.2f}" != f"{before:.2f}"
     press(page, "All as it was")
     assert "Nothing is changed yet." in page.inner_text(".wk-changing")

@@ -23,6 +23,7 @@ EXPERIMENTS = (
     "ngram_shakespeare",
     "pronoun_captions",
     "sentence_search",
+    "sentences_gpt",
     "seq2seq_multi30k",
     "shakespeare_gpt",
     "sms_filters",

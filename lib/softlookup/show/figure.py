@@ -4,15 +4,18 @@ import hashlib
 import html
 import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import matplotlib
 import matplotlib.pyplot as plt
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from softlookup.checks import require, require_choice
-from softlookup.show.style import COLUMN, CSS_COLOURS, MARGIN, TEXT
-from softlookup.show.svg import ROOT_STYLE
+from softlookup.show.style import COLUMN, CSS_COLOURS, MARGIN, RC_PARAMS, TEXT
+from softlookup.show.svg import ROOT_STYLE, load_fonts
 
 _IMAGE_FILE = re.compile(r"\.(png|jpe?g|svg|gif|webp)\s*$", re.IGNORECASE)
 _NAME = re.compile(r"fig-[a-z0-9]+(-[a-z0-9]+)*")
@@ -68,6 +71,14 @@ def check_texts(alt: str, caption: str, name: str) -> None:
         "name must be 'fig-' and lower-case words joined by hyphens",
         name=name,
     )
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """The style of the book's figures, where no chapter has set it up."""
+    load_fonts()
+    with matplotlib.rc_context(RC_PARAMS):
+        yield
 
 
 def svg_of(figure: Figure, alt: str) -> str:

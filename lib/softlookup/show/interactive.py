@@ -29,6 +29,7 @@ class Interactive:
         alt: What the figure shows, for who cannot see it.
         caption: What stands below it.
         still: A text that the figure has computed before, for a browser that runs no scripts.
+        picture: The same as an SVG, as ``svg_of`` gives it, above that text.
 
     Raises:
         ValueError: As ``show_figure``; or ``data`` holds NaN or an infinity.
@@ -42,9 +43,11 @@ class Interactive:
         alt: str,
         caption: str,
         still: str = "",
+        picture: str = "",
     ) -> None:
         check_texts(alt, caption, name)
         self.still = still
+        self.picture = picture
         self.name = name
         self.alt = alt
         self.caption = caption
@@ -74,10 +77,9 @@ class Interactive:
         return figure_html(picture, caption=self.caption, name=self.name, kind="sl-interactive")
 
     def _still(self) -> str:
-        """The still as HTML."""
-        if not self.still:
-            return ""
-        return f'<p style="white-space: pre-wrap">{html.escape(self.still)}</p>'
+        """The picture and the text as HTML."""
+        text = f'<p style="white-space: pre-wrap">{html.escape(self.still)}</p>'
+        return self.picture + (text if self.still else "")
 
     def live(self):
         """The ``ipywidgets`` view that calls the library, or None: the HTML serves everywhere."""

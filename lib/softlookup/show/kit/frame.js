@@ -8,6 +8,7 @@ const LONGEST = 4000; // characters of a state; a link that is longer may be cut
 /** Open a figure in its root: mount(root) draws it, now and after each reset. */
 export function open(root, mount) {
   const log = [];
+  printStill(root);
   let base = [];
   const start = (steps) => {
     base = steps;
@@ -28,6 +29,20 @@ export function open(root, mount) {
   row.className = "sl-foot";
   row.append(...buttons);
   root.after(row);
+}
+
+/** On paper a figure that nobody has used shows its still, where it has a picture of one. */
+function printStill(root) {
+  const words = root.querySelector("noscript")?.textContent ?? "";
+  const still = new DOMParser().parseFromString(words, "text/html").body;
+  if (still.querySelector("svg") === null) return;
+  still.firstChild.remove(); // what the figure shows, in words: its label says it
+  const printed = document.createElement("div");
+  printed.className = "sl-printed";
+  printed.append(...still.childNodes);
+  root.after(printed);
+  const used = ({ isTrusted }) => isTrusted && printed.remove();
+  for (const kind of ["click", "input"]) root.addEventListener(kind, used, true);
 }
 
 function foot(words, onclick) {

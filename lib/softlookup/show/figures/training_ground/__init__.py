@@ -2,9 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
+from matplotlib.figure import Figure
+
 from softlookup.checks import require, require_choice
+from softlookup.recorded import Record
 from softlookup.show.engine import engine_source
+from softlookup.show.figure import styled, svg_of
 from softlookup.show.interactive import Interactive
+from softlookup.show.style import BLUE, GREEN, LINE, PURPLE, RED, TEXT
 
 _FEWEST, _MOST = 1_000, 40_000
 PRESETS = ("usual", "mask", "positions", "rate", "residual", "little")
@@ -49,6 +54,8 @@ class TrainingGround(Interactive):
         choices: A small ground: only these settings can be chosen, there is no other text than the
             first, no file and no race. None: all there is.
         usual: What the settings are at first, where it is not what it is in the workshop.
+        record: The training that the page begins with, as ``recorded("sentences_gpt")`` has it: a
+            browser that runs no scripts shows it. None: such a browser shows words alone.
         name: The figure's name in links.
         alt: What the figure shows, for who cannot see it.
         caption: What stands below it.
@@ -71,6 +78,7 @@ class TrainingGround(Interactive):
         presets: Sequence[str] = PRESETS,
         choices: Sequence[str] | None = None,
         usual: Mapping[str, str] | None = None,
+        record: Record | None = None,
         name: str = "fig-training-ground",
         alt: str = _ALT,
         caption: str = _CAPTION,
@@ -92,4 +100,42 @@ class TrainingGround(Interactive):
             "engine": engine_source(),
             "python": _PYTHON if choices is None else "",
         }
-        super().__init__(name=name, data=data, alt=alt, caption=caption)
+        drawn = {}
+        if record is not None:
+            optimizer = "AdamW" if data["usual"].get("optimizer") == "adamw" else "Muon"
+            drawn = still_of(record.results, optimizer)
+        super().__init__(name=name, data=data, alt=alt, caption=caption, **drawn)
+
+
+def still_of(found: Mapping, optimizer: str) -> dict[str, str]:
+    """A picture of a recorded training, and what came out in words."""
+    counted, run = found["counted"], found["runs"][optimizer]
+    steps, training, held_out = (
+        [look[key] for look in run["looks"]] for key in ("step", "loss", "held_out")
+    )
+    passed = next((k for k, loss in enumerate(held_out) if loss < counted["bigram"]), None)
+    with styled():
+        figure = Figure(figsize=(TEXT, 2.6))
+        ax = figure.subplots()
+        for (name, loss), colour, style in zip(
+            counted.items(), (GREEN, PURPLE), (":", "--"), strict=True
+        ):
+            ax.axhline(loss, color=colour, linestyle=style, label=name)
+        ax.plot(steps, training, color=BLUE, linewidth=1, label="training text")
+        ax.plot(steps, held_out, color=RED, linewidth=2.5, label="held-out text")
+        ax.set(xlabel="steps", ylabel="loss", ylim=(0, None))
+        ax.grid(axis="y", color=LINE)
+        figure.legend(loc="outside lower center", ncols=4)
+        picture = svg_of(figure, "The losses of a training, and the lines of two counts")
+    levels = f"Bigram {counted['bigram']:.3f}, Kneser–Ney {counted['Kneser–Ney']:.3f}."
+    words = (
+        f"Step {steps[-1]}: loss {training[-1]:.3f} on the training text, {held_out[-1]:.3f} held "
+        f"out. {levels}"
+    )
+    if passed is not None:
+        words += f" The model was better than the bigram from about step {steps[passed]} on."
+    written = (run["prompt"] + run["written"]).replace("\n", "↵")
+    return {
+        "picture": picture,
+        "still": f"{words} Then it wrote: {written}",
+    }

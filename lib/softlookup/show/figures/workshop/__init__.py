@@ -6,10 +6,15 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
+from matplotlib.figure import Figure
+
+from softlookup.analysis import capture
 from softlookup.checks import require, require_choice, require_distinct, require_int, require_text
 from softlookup.models.gpt import GPT, load_gpt
 from softlookup.recorded.capstone import CARE, WEIGHTS, drawn_text
 from softlookup.show.engine import engine_source
+from softlookup.show.figure import styled, svg_of
 from softlookup.show.interactive import Interactive
 from softlookup.tokenization import BytePairTokenizer
 
@@ -21,6 +26,12 @@ PASSAGE = (
 )
 CAREFUL = {"temperature": CARE["temperature"], "least": CARE["min_p"]}
 """Temperature and min-p of a reader who draws, but no nonsense."""
+MAPS = 4.4
+"""How wide the maps of all heads are without scripts, in inches."""
+SHADES = 12
+"""How many shares between 0 and 1 such a map tells apart."""
+COUNTED = 100
+"""How many tokens are written where it is counted what they take."""
 ROOM = 512
 """How many tokens a text may have in the page."""
 STILL = 160
@@ -125,6 +136,7 @@ class Workshop(Interactive):
             "seen": seen,
             "chance": CAREFUL if chance else None,
             "many": many,
+            "counted": COUNTED,
             "seed": seed,
             "layers": model.config.n_layers,
             "heads": model.config.n_heads,
@@ -135,7 +147,42 @@ class Workshop(Interactive):
             "megabytes": round(len(letters) / 1e6, 1),
             "weights": letters if inline else None,
         }
-        super().__init__(name=name, data=data, alt=alt, caption=caption, still=still)
+        context, picture = model.config.context, ""
+        ids = tokens.encode(prompts[0])[-(context // 2) :]
+        if panels[0] == "look":
+            picture = maps_of(model, ids)
+        elif panels[0] == "count":
+            still = rows_computed(len(ids), min(COUNTED, context - len(ids)))
+        super().__init__(
+            name=name, data=data, alt=alt, caption=caption, still=still, picture=picture
+        )
+
+
+def maps_of(model: GPT, ids: list[int]) -> str:
+    """The attention of every head over a text, a map each: a row for each token."""
+    with torch.no_grad(), capture(model) as seen:
+        model(torch.tensor([ids]))
+    n_layers, n_heads = model.config.n_layers, model.config.n_heads
+    with styled():
+        figure = Figure(figsize=(MAPS, MAPS * n_layers / n_heads))
+        axes = figure.subplots(n_layers, n_heads, squeeze=False)
+        for layer, row in enumerate(axes):
+            weights = seen[f"blocks.{layer}.self_attention.layer.weights"][0]
+            for head, ax in enumerate(row):
+                shares = (SHADES * weights[head]).round() / SHADES  # fewer colours are fewer bytes
+                ax.imshow(shares.numpy(), vmin=0, vmax=1, interpolation="none")
+                ax.set(title=f"{layer + 1}.{head + 1}", xticks=[], yticks=[])
+        return svg_of(figure, "The attention of each head over the text, layer by layer")
+
+
+def rows_computed(n_prompt: int, n_tokens: int) -> str:
+    """What a text takes with the cache and without it, in rows that the blocks compute."""
+    anew = sum(range(n_prompt, n_prompt + n_tokens))
+    return (
+        f"To go on with {n_tokens} tokens from the cache, the blocks compute {n_tokens} rows, one "
+        f"for each. Anew for each token they compute {n_prompt} + {n_prompt + 1} + … + "
+        f"{n_prompt + n_tokens - 1} = {anew:,} rows, {anew / n_tokens:.3g} times as many."
+    )
 
 
 def written(model: GPT, tokens: BytePairTokenizer, prompt: str) -> str:

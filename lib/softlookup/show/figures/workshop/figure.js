@@ -23,7 +23,7 @@ import { bits, seen, unknownLetters, written } from "./maths.js";
 import { bytesOf, fetched, opened } from "./model.js";
 
 const SHOWN = 8; // bars
-const MAPPED = 96; // tokens in a map of attention
+const MAPPED = 48; // tokens in a map of attention: a pixel and a half each, on a phone
 const LONGEST = 2000; // letters of a beginning
 const STORIES = 8;
 const PANELS = {

@@ -5,7 +5,6 @@ import { el } from "../../kit/elements.js";
 import { counted } from "../../kit/numbers.js";
 import { row, scroller, table } from "../../kit/table.js";
 
-const WRITTEN = 100; // tokens
 const KEPT = 6; // rows of the table
 const number = (n) => n.toLocaleString("en-GB");
 const digits = (n) => n.toLocaleString("en-GB", { maximumSignificantDigits: 4 });
@@ -37,7 +36,7 @@ export class Ledger {
       el(
         "div",
         { class: "wk-row" },
-        button(`Write ${WRITTEN} tokens`, () => workshop.later(() => this.write())),
+        button(`Write ${workshop.counted} tokens`, () => workshop.later(() => this.write())),
       ),
       this.live,
       this.made,
@@ -60,7 +59,7 @@ export class Ledger {
     const took = [];
     let kept = 0;
     say(this.live, "Writing …");
-    const asked = { prompt, nTokens: WRITTEN, cached, window };
+    const asked = { prompt, nTokens: workshop.counted, cached, window };
     await workshop.ask("toil", asked, (part) => {
       tokens.push(part.token);
       took.push(part.products);
