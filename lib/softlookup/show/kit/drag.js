@@ -49,7 +49,8 @@ function listeners({ grab, drag, drop, step, keys = {}, fine = 0.1 }) {
       if (way) step(way.map((sign) => sign * (event.shiftKey ? 0.5 : fine)));
       else other();
     },
-    ontouchstart: (event) => event.preventDefault(), // a finger drags; it does not scroll
+    // A finger drags; it does not scroll.
+    ontouchstart: (event) => event.preventDefault(),
     onpointerdown: (event) => {
       if (event.isTrusted) event.currentTarget.setPointerCapture(event.pointerId);
       held = true;

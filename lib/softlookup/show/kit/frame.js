@@ -3,7 +3,8 @@
 
 const CONTROLS = "input, select, textarea, button, summary, [role=slider]";
 const OWN_RESETS = ["Reset", "Start again"];
-const LONGEST = 4000; // characters of a state; a link that is longer may be cut on its way
+// Characters of a state; a link that is longer may be cut on its way
+const LONGEST = 4000;
 
 /** Open a figure in its root: mount(root) draws it, now and after each reset. */
 export function open(root, mount) {
@@ -36,9 +37,9 @@ function printStill(root) {
   const words = root.querySelector("noscript")?.textContent ?? "";
   const still = new DOMParser().parseFromString(words, "text/html").body;
   if (still.querySelector("svg") === null) return;
-  still.firstChild.remove(); // what the figure shows, in words: its label says it
-  const printed = document.createElement("div");
-  printed.className = "sl-printed";
+  // What the figure shows, in words: its label says it.
+  still.firstChild.remove();
+  const printed = Object.assign(document.createElement("div"), { className: "sl-printed" });
   printed.append(...still.childNodes);
   root.after(printed);
   const used = ({ isTrusted }) => isTrusted && printed.remove();
@@ -48,7 +49,8 @@ function printStill(root) {
 function foot(words, onclick) {
   const button = document.createElement("button");
   Object.assign(button, { type: "button", className: "sl-foot-button", textContent: words });
-  button.dataset.lmSuppressShortcuts = "true"; // a notebook leaves the keys to it
+  // A notebook leaves the keys to it.
+  button.dataset.lmSuppressShortcuts = "true";
   button.addEventListener("click", onclick);
   return button;
 }
@@ -81,7 +83,8 @@ function record(root, log) {
     const one = target.closest("button, summary");
     if (isTrusted && one) add("b", one, "");
   };
-  root.addEventListener("input", moved, true); // before the figure answers, and changes its parts
+  // Before the figure answers, and changes its parts.
+  root.addEventListener("input", moved, true);
   root.addEventListener("click", clicked, true);
   root.addEventListener("keydown", (event) => {
     const { isTrusted, defaultPrevented, target, key, shiftKey } = event;

@@ -21,7 +21,8 @@ import {
   WORD,
 } from "./parts.js";
 
-const DELAY = 2200; // milliseconds between two frames of the running figure
+// Milliseconds between two frames of the running figure.
+const DELAY = 2200;
 const WORDS_SHOWN = 5;
 const quoted = (word) => `“${word}”`;
 
@@ -210,7 +211,8 @@ class Steps {
   forward() {
     if (this.frame < WORD) return this.go(this.frame + 1);
     this.choose(this.t + 1);
-    return this.show(1); // the source has been read: the next step begins at the word before
+    // The source has been read: the next step begins at the word before.
+    return this.show(1);
   }
 
   choose(t) {

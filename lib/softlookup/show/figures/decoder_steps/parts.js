@@ -3,7 +3,8 @@
 import { shareColour } from "../../kit/colours.js";
 import { el, svg } from "../../kit/elements.js";
 
-export const FIRST_SCORE = 3; // counted from 0, as all frames here
+// Counted from 0, as all frames here.
+export const FIRST_SCORE = 3;
 export const SCORES = 4;
 export const EXPONENTIALS = 5;
 export const WEIGHTS = 6;
@@ -81,7 +82,8 @@ export function formula(text) {
   return el("span", { class: "ds-formula" }, parts);
 }
 
-export const MOST = 24; // cells of a strip: more cannot be told apart
+// Cells of a strip: more cannot be told apart.
+export const MOST = 24;
 
 /** A row of numbers as a strip of cells: blue above 0, orange below, full colour from 1 up. */
 export class Strip {
