@@ -18,6 +18,7 @@ REWRITTEN = (
     (re.compile(r"\\(?:begin|end)\{split\}|\\textstyle(?![a-zA-Z])"), ""),
     (re.compile(r"\{gathered\}"), "{aligned}"),
     (re.compile(r"\\\\\[[^\]]*pt\]"), r"\\\\"),
+    (re.compile(r"\\textit(?![a-zA-Z])"), r"\\text"),
     (re.compile("°"), r"^\\circ "),
 )
 """Commands that docutils does not know, and how it can be told the same."""
