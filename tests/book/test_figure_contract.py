@@ -61,15 +61,6 @@ STATE = """() => {
   return JSON.stringify([body.innerHTML, values]);
 }"""
 DRESS = "(style) => { document.querySelector('head > style').textContent = style; }"
-AT_REST = """(pause) => new Promise((done) => {
-  let timer;
-  const wait = () => { clearTimeout(timer); timer = setTimeout(end, pause); };
-  const watch = new MutationObserver(wait);
-  const end = () => { watch.disconnect(); done(); };
-  watch.observe(document.body,
-    {subtree: true, childList: true, attributes: true, characterData: true});
-  wait();
-})"""
 WIDE = "() => document.documentElement.scrollWidth - innerWidth"
 SPOKEN = """() => [...document.querySelectorAll("[aria-live=polite], [role=status]")]
     .map((one) => one.textContent.trim())"""
@@ -333,11 +324,16 @@ def test_the_focus_can_be_seen(open_example, folder):
     assert unseen == []
 
 
-def come_to_rest(page, folder):
-    """Wait until nothing changes; a figure with a clock of its own may speak after a pause."""
-    scripts = (SHOW / "figures" / folder).glob("*.js")
-    has_clock = any("setTimeout" in file.read_text(encoding="utf-8") for file in scripts)
-    page.evaluate(AT_REST, 500 if has_clock else 50)
+def settled(page, question):
+    """The answer when it has stood for half a second: what is said after a pause has been said."""
+    before = page.evaluate(question)
+    for _ in range(20):
+        page.wait_for_timeout(500)
+        now = page.evaluate(question)
+        if now == before:
+            return now
+        before = now
+    pytest.fail("after ten seconds it still changes by itself")
 
 
 @each_figure
