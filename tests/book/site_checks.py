@@ -413,8 +413,9 @@ def check_faults(page: Page, expected: list[str]) -> list[str]:
     """The check cells with these ids, in their order: each passed, and is one closed line."""
     found = page.evaluate(CHECKS)
     faults = [f"the check {key} is open" for key, is_open, _ in found if is_open]
-    faults += [f"{key} does not say that it passed: {words[:80]}" for key, _, words in found
-               if not words.startswith(PASSED)]  # fmt: skip
+    for key, _, words in found:
+        if not words.startswith(PASSED):
+            faults.append(f"{key} does not say that it passed: {words[:80]}")
     wanted = [f"check-{key}" for key in expected]
     if [key for key, *_ in found] != wanted:
         faults.append(f"checks {[key for key, *_ in found]}, expected {wanted}")

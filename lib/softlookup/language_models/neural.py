@@ -1,6 +1,6 @@
 """Neural language models: a window of word vectors (Bengio et al. 2003), and a recurrent state."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import torch
@@ -254,14 +254,8 @@ def train_lm(
     """
     require(len(texts) > 0, "there must be at least one text", n_texts=len(texts))
     ids = [model.ids(text) for text in texts]
-    return train_model(
-        model,
-        lambda model, batch: model.losses_of_ids(batch).mean(),
-        _random_texts(ids, batch_size, generator),
-        optimizers=torch.optim.Adam(model.parameters(), lr=learning_rate),
-        n_steps=n_steps,
-        schedule=lambda step: warmup_cosine(step, n_steps=n_steps + 1, n_warmup=1),
-    )
+    batches = _random_texts(ids, batch_size, generator)
+    return _lowered(model, _mean_loss, batches, n_steps, learning_rate)
 
 
 @checked
@@ -320,16 +314,28 @@ def train_side_by_side(
         return len(models) * mean  # a sum over the models: each has the gradient of its own loss
 
     stack = _SideBySide(models)
-    losses = train_model(
-        stack,
+    batches = _random_texts(range(len(texts)), batch_size, generator)
+    losses = _lowered(stack, loss_of, batches, n_steps, learning_rate)
+    stack.hand_back(models)
+    return [loss / len(models) for loss in losses]
+
+
+def _lowered(
+    module: nn.Module, loss_of: Callable, batches: Iterable, n_steps: int, learning_rate: float
+) -> list[float]:
+    """The loss of each step of Adam, whose rate falls along a cosine."""
+    return train_model(
+        module,
         loss_of,
-        _random_texts(range(len(texts)), batch_size, generator),
-        optimizers=torch.optim.Adam(stack.parameters(), lr=learning_rate),
+        batches,
+        optimizers=torch.optim.Adam(module.parameters(), lr=learning_rate),
         n_steps=n_steps,
         schedule=lambda step: warmup_cosine(step, n_steps=n_steps + 1, n_warmup=1),
     )
-    stack.hand_back(models)
-    return [loss / len(models) for loss in losses]
+
+
+def _mean_loss(model: FeedForwardLM | RecurrentLM, batch: list[list[int]]) -> Tensor:
+    return model.losses_of_ids(batch).mean()
 
 
 def _form(named: tuple[str, Tensor]) -> tuple:

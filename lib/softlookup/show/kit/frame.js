@@ -3,7 +3,7 @@
 
 const CONTROLS = "input, select, textarea, button, summary, [role=slider]";
 const OWN_RESETS = ["Reset", "Start again"];
-// Characters of a state; a link that is longer may be cut on its way
+// Characters of a state; a link that is longer may be cut on its way.
 const LONGEST = 4000;
 
 /** Open a figure in its root: mount(root) draws it, now and after each reset. */
