@@ -41,14 +41,17 @@ html: .venv/installed
 pages: .venv/installed
 	$(PYTEST) tests/book
 
-# The whole book and each chapter on paper, from the built site: _build/pdf.
+# The whole book and each chapter on paper, from the built site: _build/pdf. The site then offers them
+# on its front page, until it is built again; so it is with the e-book.
 pdf: .venv/installed
 	@$(BIN)/python _ext/pdf.py $(NAME)
+	@$(if $(NAME),,$(BIN)/python _ext/offer.py)
 
 # The book as an e-book, EPUB 3 with MathML, from the built site: _build/epub. FORMULAS=pictures: for
 # readers that show no MathML; FORMULAS=both: one of each. NAME=attention: a chapter alone.
 epub: .venv/installed
 	@$(BIN)/python _ext/epub.py $(NAME) $(if $(FORMULAS),--formulas $(FORMULAS))
+	@$(if $(NAME),,$(BIN)/python _ext/offer.py)
 
 again: .venv/installed
 	$(BIN)/python _ext/execute.py --again
@@ -85,7 +88,7 @@ bugs: .venv/installed
 record: .venv/installed
 	@$(BIN)/python -m softlookup.recorded $(NAME)
 
-# Freezes the book's prose anew as the corpus of chapters 5, 7, 8, 20, 21 and 22: read them again then.
+# Freezes the book's prose anew as the corpus of chapters 5, 7, 8, 9, 12, 20, 21 and 24: read them again then.
 corpus: .venv/installed
 	$(BIN)/python _ext/book_corpus.py
 
@@ -126,7 +129,7 @@ TORCH_INDEX := $(if $(filter cpu,$(TORCH)),--index-url https://download.pytorch.
 	@$(PYTHON) -c 'import sys; v = sys.version_info; (3, 11) <= v < (3, 14) or sys.exit(f"Soft Lookup needs Python 3.11 to 3.13; this is {v[0]}.{v[1]}. Choose one: make PYTHON=python3.12 ...")'
 	@if [ "$$(uname -s)" = Linux ] && [ -z "$(TORCH)" ] && ! command -v nvidia-smi >/dev/null; then \
 	  echo "No NVIDIA GPU found. Should pip start to fetch packages named nvidia-... (several GB of CUDA),"; \
-	  echo "stop it with Ctrl-C and run: make book TORCH=cpu"; fi
+	  echo "stop it with Ctrl-C and add TORCH=cpu to your command, as in: make book TORCH=cpu"; fi
 	@echo "Making the environment .venv (a few minutes the first time)."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --disable-pip-version-check $(TORCH_INDEX) $$(grep '^torch==' requirements.txt)

@@ -1,6 +1,9 @@
-"""The book's own English corpus: the prose of its pages, frozen in one file of the library.
+"""The book's own English corpus: the prose of its lectures, frozen in one file of the library.
 
     make corpus     writes the file anew, and its checksum
+
+It is what everyone reads who reads the chapters from the first to the last: no optional section, no
+exercise, no list of references, no appendix.
 
 The file is frozen: chapters that learn from it print numbers that hang on every letter, so it
 does not follow each change of the book. Who writes it anew reads those chapters anew.
@@ -9,6 +12,7 @@ does not follow each change of the book. Who writes it anew reads those chapters
 import hashlib
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -19,6 +23,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.myst_role import myst_role_plugin
 
 import registry
+from book_site.optional import OPENING
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "lib" / "softlookup" / "data" / "book.txt"
@@ -32,6 +37,7 @@ MARKDOWN = (
     .use(colon_fence_plugin)
     .use(myst_role_plugin)
 )
+PASSED_OVER = (OPENING, "Exercises", "References")
 LOST = "\N{REPLACEMENT CHARACTER}"  # stands for what has no words: its sentence is left out
 GAP = re.compile(r"\{\{.*?\}\}| \)|\bFigure\b")  # a substitution, a citation's place, a number's
 SYMBOL = re.compile(r"[A-Za-z0-9_αβγδεθλσ.,'+<>=–-]{1,8}")
@@ -41,14 +47,30 @@ OPTION = re.compile(r"^:[\w-]+:.*$", re.MULTILINE)
 ROLE_TARGET = re.compile(r"\s*<[^<>]*>$")
 
 
-def paragraphs(page: Path) -> Iterator[str]:
-    """The paragraphs of a page's text, without headings, code, formulas and tables."""
-    if page.suffix != ".ipynb":
-        yield from prose(registry.numbered(page.read_text(encoding="utf-8")))
-        return
-    for cell in nbformat.read(page, as_version=4).cells:
-        if cell.cell_type == "markdown":
-            yield from prose(registry.numbered(cell.source))
+def paragraphs(chapter: Path) -> Iterator[str]:
+    """The paragraphs of a chapter's text, without headings, code, formulas and tables."""
+    cells = nbformat.read(chapter, as_version=4).cells
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    yield from prose(core(registry.numbered(text)))
+
+
+def core(markdown: str) -> str:
+    """A chapter's text without what a reader may pass over, from its heading to the next one of
+    the same rank or a higher one.
+    """
+    lines, tokens = markdown.splitlines(keepends=True), MARKDOWN.parse(markdown)
+    heads = [
+        (head.map[0], int(head.tag[1]), title.content)
+        for head, title in pairwise(tokens)
+        if head.type == "heading_open" and head.level == 0
+    ]
+    kept, passed_over = lines[: heads[0][0] if heads else None], None  # the rank of its heading
+    for (first, rank, title), (last, *_) in pairwise([*heads, (len(lines),)]):
+        if passed_over is None or rank <= passed_over:
+            passed_over = rank if title.startswith(PASSED_OVER) else None
+        if passed_over is None:
+            kept += lines[first:last]
+    return "".join(kept)
 
 
 def prose(markdown: str) -> Iterator[str]:
@@ -59,8 +81,6 @@ def prose(markdown: str) -> Iterator[str]:
             line = whole_sentences(words(token.children))
             if line:
                 yield line
-        elif token.type in ("colon_fence", "fence") and token.info == "{glossary}":
-            yield from prose(re.sub(r"^(\S.*)?\n", "\n", token.content, flags=re.MULTILINE))
         elif token.type in ("colon_fence", "fence") and token.info.startswith("{"):
             yield from prose(OPTION.sub("", token.content))
 
@@ -93,8 +113,8 @@ def whole_sentences(paragraph: str) -> str:
 
 
 def corpus() -> str:
-    """The text of all pages, a paragraph a line, each paragraph once."""
-    lines = dict.fromkeys(line for page in registry.pages() for line in paragraphs(page.path))
+    """The text of all chapters, a paragraph a line, each paragraph once."""
+    lines = dict.fromkeys(line for page in registry.chapters() for line in paragraphs(page.path))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -103,6 +123,5 @@ if __name__ == "__main__":
     FILE.write_bytes(text)
     module = MODULE.read_text(encoding="utf-8")
     MODULE.write_text(CHECKSUM.sub(hashlib.sha256(text).hexdigest(), module), encoding="utf-8")
-    print(
-        f"{FILE.relative_to(ROOT)}: {len(text):,} bytes. Read chapters 5, 7, 8 and 20 to 22 again."
-    )
+    print(f"{FILE.relative_to(ROOT)}: {len(text):,} bytes.")
+    print("Read chapters 5, 7, 8, 9, 12, 20, 21 and 24 again.")

@@ -1,15 +1,25 @@
-"""`make epub`: the book as an e-book, from the stills of the built site that paper is made of."""
+"""`make epub`: the book as an e-book, from the stills of the built site that paper is made of.
+
+It holds a photograph of each figure that moves. They are kept for the site: see `book_site/stills`.
+"""
 
 import argparse
+import re
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
+from html import unescape
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zipfile import ZipFile
 
 from playwright.sync_api import Browser
 
 import registry
+from book_site import stills
 from paper.document import document, opened, plain
 from paper.ebook import COVER, SHARP, WIDTH, Edition, File, ebook, files_of
 from paper.edition import LICENCE, WHOLE, about, cited, config, front
@@ -19,6 +29,12 @@ from screen import Screen, duration
 TARGET = registry.ROOT / "_build" / "epub"
 FORMULAS = {"mathml": "", "pictures": "-pictures"}
 """How formulas may stand in it, and what is added to the file's name."""
+
+PHOTOGRAPH = re.compile(
+    r'<figure[^>]*\bsl-interactive\b[^>]*\bid="([^"]+)"(?:(?!</figure>).)*?'
+    r'<img src="(pictures/[^"]+)" alt="([^"]*)" style="(width: [^"]*)"',
+    re.DOTALL,
+)
 
 
 def edition(title: str) -> Edition:
@@ -47,7 +63,8 @@ def cover(browser: Browser, still: Still, folder: Path) -> bytes:
         still: A page, for the styles.
         folder: Where the document lies for as long as it is open.
     """
-    html = document("Cover", front("as an e-book"), [still])
+    page = f'<div class="pp-cover">{front("as an e-book")}</div>'
+    html = document("Cover", page, [still])
     with opened(browser, html, folder, viewport=COVER, device_scale_factor=SHARP) as tab:
         return tab.screenshot()
 
@@ -98,6 +115,25 @@ def write(browser: Browser, name: str, stills: list[Still], folder: Path, formul
     return path
 
 
+def photographs(ebook: Path) -> Iterator[tuple[str, str, str, str, bytes]]:
+    """The photographs of an e-book: page, figure, words as HTML has them, width, picture."""
+    with ZipFile(ebook) as book:
+        for name in filter(re.compile(r"EPUB/[^/]+\.xhtml").fullmatch, book.namelist()):
+            for place, path, words, width in PHOTOGRAPH.findall(book.read(name).decode()):
+                page, _, figure = unescape(place).partition("--")
+                yield page, figure, words, width, book.read(f"EPUB/{path}")
+
+
+def keep_photographs(ebook: Path, site: Path, kept: Path = stills.KEPT) -> None:
+    """Keep the photographs of an e-book for the site, from which it was just made."""
+    docnames = {page.name: page.docname for page in registry.pages()}
+    for page, shots in groupby(photographs(ebook), key=itemgetter(0)):
+        html = (site / f"{docnames[page]}.html").read_text(encoding="utf-8")
+        figures = {figure[1]: figure for figure in stills.FIGURE.finditer(html)}
+        for _, name, words, width, picture in shots:
+            stills.keep(figures[name], words, width, picture, kept)
+
+
 def main() -> None:
     """Make what is asked for: an e-book of each page named, or the whole book."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -112,7 +148,7 @@ def main() -> None:
         for name, pages in books:
             for kind in kinds:
                 screen.draw(f"Writing {name}, formulas as {kind}")
-                write(browser, name, pages, TARGET, kind)
+                keep_photographs(write(browser, name, pages, TARGET, kind), registry.SITE)
     screen.draw("")
     screen.say(f"Written into {TARGET} in {duration(time.monotonic() - start)}.")
 

@@ -1,31 +1,21 @@
 """Put the PDFs and e-books that were made onto the built site, with lines on its front page.
 
-A build of the site knows nothing of them: so no link is dead where nobody made them. The e-book
-also holds a photograph of each figure that moves: a reader without JavaScript gets it in the
-figure's place, where else stand words alone.
+A build of the site knows nothing of them: so no link is dead where nobody made them. With an e-book
+photographs were taken of the figures that move: a reader without JavaScript gets them.
 """
 
 import re
 import shutil
-from collections.abc import Iterator
-from html import unescape
 from pathlib import Path
-from zipfile import ZipFile
 
 import epub
 import pdf
 import registry
+from book_site import stills
 from paper.edition import WHOLE
 
 PAPER = 'On paper: <a href="pdf/{whole}.pdf">the whole book</a>, or a chapter:\n{chapters}.'
 EBOOK = 'As an e-book: <a href="epub/{whole}.epub">EPUB</a>'
-PHOTOGRAPH = re.compile(
-    r'<figure[^>]*\bsl-interactive\b[^>]*\bid="([^"]+)"(?:(?!</figure>).)*?'
-    r'<img src="(pictures/[^"]+)" alt="([^"]*)"',
-    re.DOTALL,
-)
-SILENT = r'<figure[^>]*\bid="{place}"(?:(?!</figure>).)*?<noscript>((?:(?!</noscript>).)*)'
-"""What a figure says without JavaScript."""
 PICTURES = (
     '; for a reader that shows no formulas,\n<a href="epub/{whole}.epub">with pictures of them</a>'
 )
@@ -39,31 +29,21 @@ def laid(files: list[Path], folder: Path) -> list[str]:
     return [Path(shutil.copy(path, folder)).stem for path in found]
 
 
-def photographs(ebook: Path) -> Iterator[tuple[str, str, str, bytes]]:
-    """The photographs of an e-book: page, figure, words as HTML has them, picture."""
-    with ZipFile(ebook) as book:
-        for name in filter(re.compile(r"EPUB/[^/]+\.xhtml").fullmatch, book.namelist()):
-            for place, path, words in PHOTOGRAPH.findall(book.read(name).decode()):
-                page, _, figure = unescape(place).partition("--")
-                yield page, figure, words, book.read(f"EPUB/{path}")
+def show_photographs(site: Path, kept: Path) -> None:
+    """Lay each photograph that is kept into its figure, where no script runs."""
+    for page in registry.pages():
+        path = site / f"{page.docname}.html"
+        if path.exists():
+            html = path.read_text("utf-8")
+            path.write_text(stills.shown(html, page.docname, site, kept), "utf-8")
 
 
-def show_photographs(site: Path, ebook: Path) -> None:
-    """Lay each photograph of an e-book into its figure, for readers without JavaScript."""
-    folder = site / "_static" / "stills"
-    folder.mkdir(parents=True, exist_ok=True)
-    docnames = {page.name: page.docname for page in registry.pages()}
-    for page, figure, words, picture in photographs(ebook):
-        path = site / f"{docnames[page]}.html"
-        (folder / f"{figure}.png").write_bytes(picture)
-        up = "../" * docnames[page].count("/")
-        still = f'<img class="sl-still" src="{up}_static/stills/{figure}.png" alt="{words}"/>'
-        html, place = path.read_text("utf-8"), re.escape(figure)
-        silent = re.search(SILENT.format(place=place), html, re.DOTALL)
-        path.write_text(html[: silent.start(1)] + still + html[silent.end(1) :], "utf-8")
-
-
-def offer(site: Path = registry.SITE, pdfs: Path = pdf.TARGET, ebooks: Path = epub.TARGET) -> None:
+def offer(
+    site: Path = registry.SITE,
+    pdfs: Path = pdf.TARGET,
+    ebooks: Path = epub.TARGET,
+    kept: Path = stills.KEPT,
+) -> None:
     """Offer what is there on the site.
 
     Raises:
@@ -80,7 +60,7 @@ def offer(site: Path = registry.SITE, pdfs: Path = pdf.TARGET, ebooks: Path = ep
     if plain in made:
         more = PICTURES.format(whole=pictures) if pictures in made else ""
         lines.append(f"{EBOOK.format(whole=plain)}{more}.")
-        show_photographs(site, ebooks / f"{plain}.epub")
+        show_photographs(site, kept)
     if not lines:
         raise FileNotFoundError("nothing to offer; run `make pdf` or `make epub` first")
     path = site / "intro.html"

@@ -20,12 +20,25 @@
     }
   }
 
+  function keptMode() {
+    try {
+      return localStorage.getItem("mode");
+    } catch {
+      return null;
+    }
+  }
+
   // Only a choice is kept: what this page read when it opened may be older than a choice that was
-  // made in another tab, or on the page before this one a moment ago.
+  // made in another tab, or on the page before this one a moment ago. So it reads again once it
+  // listens for choices, and when the reader comes back to it.
   function setUpMode() {
     const button = document.getElementById("bk-mode");
     const modes = Object.keys(modeNames);
     const current = () => (modes.includes(root.dataset.mode) ? root.dataset.mode : "auto");
+    const readAgain = () => {
+      const kept = keptMode();
+      showMode(modes.includes(kept) ? kept : current());
+    };
     button.hidden = false;
     button.addEventListener("click", () => {
       showMode(modes[(modes.indexOf(current()) + 1) % 3]);
@@ -35,7 +48,8 @@
     addEventListener("storage", ({ key, newValue }) => {
       if (key === "mode" && modes.includes(newValue)) showMode(newValue);
     });
-    showMode(current());
+    addEventListener("pageshow", readAgain);
+    readAgain();
   }
 
   function setUpMenu() {

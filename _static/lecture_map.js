@@ -11,24 +11,60 @@
     return plain([row.id, ...parts.map((part) => part.textContent)].join(" "));
   }
 
+  // What a row is called: its name, and the slides of a concept, with a remark in brackets or without.
+  function titlesOf(row) {
+    const slides = [...row.querySelectorAll(".map-name, .map-name + div:not(:last-child) > p")];
+    const titles = slides.flatMap((line) => [...line.childNodes]
+      .filter((node) => !node.classList?.contains("map-of"))
+      .map((node) => node.textContent).join("").split("; "));
+    return titles.flatMap((title) => [title, title.replace(/ \([^()]*\)$/, "")]).map(plain);
+  }
+
+  // How well a title answers: it is what was asked, it holds that, or the row has the words elsewhere.
+  function rank(titles, phrase) {
+    if (!phrase || titles.includes(phrase)) return 0;
+    return titles.some((title) => title.includes(phrase)) ? 1 : 2;
+  }
+
   function read(section) {
     return [...section.querySelectorAll(".map-rows > li")].map((row) => ({
-      row, words: wordsOf(row), lectures: row.dataset.lectures.split(" "),
+      row, words: wordsOf(row), titles: titlesOf(row), lectures: row.dataset.lectures.split(" "),
     }));
+  }
+
+  // Put nodes of one parent into an order, if they do not stand in it.
+  function arrange(nodes) {
+    if (nodes.some((node, i) => i && !(nodes[i - 1].compareDocumentPosition(node) & Node.DOCUMENT_POSITION_FOLLOWING))) {
+      nodes[0].parentElement.append(...nodes);
+    }
   }
 
   function setUp(form) {
     const views = Object.entries(VIEWS).map(([order, [id, kind]]) => {
       const section = document.getElementById(id);
-      return { order, kind, section, rows: read(section), groups: [...section.querySelectorAll("section")] };
+      const rows = read(section);
+      const groups = [...section.querySelectorAll("section")];
+      const inGroup = groups.map((group) => rows.map(({ row }) => row).filter((row) => group.contains(row)));
+      return { order, kind, section, rows, groups, inGroup };
     });
 
     const chosen = () => Object.fromEntries(new FormData(form));
 
     function hideEmpty({ section, groups }, isShown, isWhole) {
       section.hidden = !isShown;
+      section.classList.toggle("map-asked", !isWhole);
       section.querySelector("p").hidden = !isWhole; // how to read it: known to who has asked
       groups.forEach((group) => (group.hidden = !group.querySelector(".map-rows > li:not([hidden])")));
+    }
+
+    // The slide or the concept that is called so stands above those that only say it, and its group
+    // above the others; within a group the order stays, and without a question everywhere.
+    function arrangeAll({ rows, groups, inGroup }, phrase) {
+      const worth = new Map(rows.map(({ row, titles }) => [row, row.hidden ? 3 : rank(titles, phrase)]));
+      const best = new Map(groups.map((group, i) => [group, Math.min(...inGroup[i].map((row) => worth.get(row)))]));
+      const sorted = (nodes, values) => [...nodes].sort((a, b) => values.get(a) - values.get(b));
+      inGroup.forEach((own) => arrange(sorted(own, worth)));
+      arrange(sorted(groups, best));
     }
 
     function hideLinks() {
@@ -46,15 +82,17 @@
     }
 
     function show() {
-      const { words, lecture, order } = chosen();
-      const wanted = plain(words).split(" ");
+      const { words, lecture, order: shown } = chosen();
+      const phrase = plain(words);
+      const wanted = phrase.split(" ");
       views.forEach((view) => {
         view.rows.forEach(({ row, words: own, lectures }) => {
           const fits = wanted.every((word) => own.includes(word));
           row.hidden = !fits || Boolean(lecture && !lectures.includes(lecture));
         });
-        hideEmpty(view, view.order === order, !words && !lecture);
-        if (view.order === order) tell(view);
+        arrangeAll(view, phrase);
+        hideEmpty(view, view.order === shown, !words && !lecture);
+        if (view.order === shown) tell(view);
       });
       hideLinks();
     }

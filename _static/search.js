@@ -18,7 +18,9 @@
   const LISTS = new Set(["Summary", "Exercises", "References"]);
   const BESIDES = 0.6; // how much less than a chapter's core says what stands beside it
   const OPTIONAL = 0.75;
-  const NAMES = { chapter: "Chapter", section: "Section", definition: "Glossary", slide: "Slide under test", exercise: "Exercise", figure: "Figure", table: "Table", function: "Function" };
+  const NAMES = { chapter: "Chapter", section: "Section", definition: "Glossary", slide: "Slide under test", exercise: "Exercise", figure: "Figure", table: "Table", function: "Function", method: "Method", attribute: "Attribute", parameter: "Parameter" };
+  const BEFORE = 3; // so many places in the text stand before what has the word as its name in the library
+  const FEW = 5; // members that stand together; of "forward" there are many
   // Words ------------------------------------------------------------------------------------
 
   const bare = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
@@ -85,9 +87,9 @@
   async function build() {
     await Promise.all([load("minisearch/minisearch.js"), load("search-entries.js")]);
     const { pages, entries, synonyms } = window.bookEntries;
-    const documents = entries.map(([kind, nth, anchor, title, also, text, terms, code], id) => {
+    const documents = entries.map(([kind, nth, anchor, title, also, text, terms, code, members = ""], id) => {
       const [page, name, number] = pages[nth];
-      return { id, kind, anchor, title, also, text, terms, code, docname: page, page: name, number };
+      return { id, kind, anchor, title, also, text, terms, code, members, docname: page, page: name, number };
     });
     const index = new MiniSearch({
       fields: Object.keys(BOOST),
@@ -123,7 +125,25 @@
     // How much a word tells: much if few entries hold it, and little if none does; a word of the
     // field, which stands in some name, more than any other.
     const weight = (word) => Math.log(1 + documents.length / (counts.get(word) ?? STRANGE)) * (isPlain(word) ? PLAIN : 1);
-    return { index, documents, groups, phrases, names, weight, isPlain, known: (word) => counts.has(word) };
+    return { index, documents, groups, phrases, names, weight, isPlain, members: membersOf(documents), known: (word) => counts.has(word) };
+  }
+
+  /** What the library's classes have, by its name: mix() is a method, .d_model a property, mask an
+   *  attribute, dropout= a parameter. The first two have a place of their own. */
+  function membersOf(documents) {
+    const found = new Map();
+    const kinds = ["method", "attribute", "parameter"];
+    for (const owner of documents) {
+      for (const member of owner.members.split(" ").filter(Boolean)) {
+        const [, dot, name, sign] = member.match(/^(\.?)(\w+)(.*)$/);
+        const kind = kinds[["()", "", "="].indexOf(sign)];
+        const anchor = dot || kind === "method" ? `${owner.anchor}.${name}` : owner.anchor;
+        const title = kind === "parameter" ? `${owner.title}(${name})` : `${owner.title}.${name}`;
+        found.set(name, [...(found.get(name) ?? []), { ...owner, kind, anchor, title, owner: owner.title }]);
+      }
+    }
+    found.forEach((all) => all.sort((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind)));
+    return found;
   }
 
   let engine = null;
@@ -153,7 +173,7 @@
 
   /** The entries that answer a question, the best first. */
   async function find(query, most = MOST) {
-    const { index, documents, groups, phrases, names, weight, isPlain, known } = await prepared();
+    const { index, documents, groups, phrases, names, weight, isPlain, members, known } = await prepared();
     const best = new Map();
     const lines = wordings(query, groups, phrases);
     lines.forEach((words, nth) => {
@@ -173,7 +193,7 @@
         const fit = nameFit(names[id], words, new Set(Object.keys(match)), weight, known);
         const total = (score * held ** 3 * fit * (nth ? 0.8 : 1)) / sum(words, weight) ** LONG;
         if (held > 0.4 && total > (best.get(id)?.score ?? 0)) {
-          best.set(id, { ...documents[id], score: total, words: new Set(Object.keys(match)) });
+          best.set(id, { ...documents[id], score: total, fit, words: new Set(Object.keys(match)) });
         }
       }
     });
@@ -182,11 +202,22 @@
     const term = found.find(({ kind, title }) =>
       kind === "definition" && lines.some((words) => words.join(" ") === asked(title).join(" ")));
     // Before it, a function whose name is typed as code: layer_norm, nn.Linear(8), MultiHeadAttention.
-    const code = query.trim().match(/^(?:\w+\.)*(\w+)(\(.*)?$/);
-    const isCode = code && /[_.(]|[a-z][A-Z]/.test(code[0]);
-    const called = isCode && found.find(({ kind, title }) => kind === "function" && title === code[1]);
-    const first = [called, term].filter(Boolean);
-    return [...first, ...found.filter((one) => !first.includes(one))].slice(0, most);
+    const code = query.trim().match(/^\.?(?:\w+\.)*?(?:(\w+)\.)?(\w+)(?:[(=].*)?$/);
+    const isCode = code && /[_.(=]|[a-z][A-Z]/.test(code[0]);
+    const typed = isCode && found.find(({ kind, title }) => kind === "function" && title === code[2]);
+    const first = [typed, term].filter(Boolean);
+    const others = found.filter((one) => !first.includes(one));
+    // What the library calls so, a function or what a class has: mix, d_model, SoftLookup.mix. As code
+    // it comes before the text, as a word behind the best places that have it in their names.
+    const ofClass = (code && members.get(code[2])) || [];
+    const owned = ofClass.filter(({ owner }) => owner === code[1]);
+    const before = isCode ? 0 : others.slice(0, BEFORE).filter(({ fit }) => fit > 1).length;
+    const called = others.slice(before).filter(({ kind, title }) => kind === "function" && title === code?.[2]);
+    const words = new Set(split(code?.[2] ?? "").map(stem));
+    const named = [...called, ...(owned.length ? owned : ofClass).map((one) => ({ ...one, words }))];
+    const rest = others.slice(before).filter((one) => !called.includes(one));
+    return [...first, ...others.slice(0, before), ...named.slice(0, FEW), ...rest.slice(0, MOST / 2),
+      ...named.slice(FEW), ...rest.slice(MOST / 2, MOST)].slice(0, most + named.length);
   }
 
   const address = ({ docname, anchor }) => `${root()}${docname}.html${anchor && `#${anchor}`}`;
@@ -231,7 +262,7 @@
 
   function line(one) {
     const where = one.number ? `${one.number}\u2002${one.page}` : one.page;
-    const head = make("span", { class: "bk-found-title" }, ...marked(one.kind === "function" ? `${one.title}()` : one.title, one.words));
+    const head = make("span", { class: "bk-found-title" }, ...marked(/function|method/.test(one.kind) ? `${one.title}()` : one.title, one.words));
     const kind = make("span", { class: "bk-found-kind" }, NAMES[one.kind]);
     const place = ["chapter", "definition"].includes(one.kind) ? [] : [make("span", { class: "bk-found-place" }, where)];
     const said = one.text.split("\n")[0]; // behind it stand words without their sentences
@@ -267,7 +298,7 @@
       }
       if (turn !== asking) return; // something else was typed meanwhile
       list.replaceChildren(...found.map(line));
-      status.textContent = found.length ? `${found.length === MOST ? "The first " : ""}${found.length} ${found.length === 1 ? "place" : "places"}`
+      status.textContent = found.length ? `${found.length >= MOST ? "The first " : ""}${found.length} ${found.length === 1 ? "place" : "places"}`
         : `Nothing in the book fits “${query}”. Try other words, or fewer.`;
     };
     field.addEventListener("input", answer);
@@ -286,6 +317,13 @@
 
   // The dialog -------------------------------------------------------------------------------
 
+  /** The lists in which everything of a kind stands, as links: where one looks who cannot name it. */
+  function lists() {
+    const link = (docname, words) => make("a", { href: address({ docname, anchor: "" }) }, words);
+    return ["the ", link("chapters/lecture_map", "slides of the lectures"), ", the ", link("chapters/glossary", "words"),
+      " or the ", link("chapters/library", "functions"), "."];
+  }
+
   function setUpDialog() {
     const field = make("input", { type: "search", id: "bk-dialog-words", autocomplete: "off", spellcheck: "false", enterkeyhint: "go" });
     const close = make("button", { type: "button", class: "bk-button" }, "Close");
@@ -295,7 +333,9 @@
       make("div", { class: "bk-search-row" }, field, close));
     const dialog = make("dialog", { class: "bk-dialog", "aria-label": "Search the book" }, form, results);
     document.body.append(dialog);
-    const { answer, first } = connect(field, results);
+    const look = make("p", { class: "bk-lists" }, "Or browse ", ...lists());
+    results.append(look);
+    const { answer, first } = connect(field, results, (query) => { look.hidden = Boolean(query); });
     const open = (words = "") => {
       if (dialog.open) return;
       if (words) field.value = words;

@@ -10,6 +10,7 @@ import shutil
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 from playwright.sync_api import Page, sync_playwright
@@ -34,6 +35,7 @@ MODELS = {
     "learned positions, LayerNorm, GELU": PLAIN,
     "the book's recipe": GPTConfig.quick(65, 128, 128, 8, 4),
 }
+PAGE = Path(__file__).parents[1] / "_build/html/chapters/workshop.html"
 SIZE_HEADS = ["compressed", "kB", "to the figure"]
 ENGINE_HEADS = ["4 blocks of width 128, in the browser", "time, to PyTorch", "to plain JavaScript"]
 SETUP = """({source, config, state}) => {
@@ -142,7 +144,10 @@ def engine_rows() -> list[list[str]]:
 
 
 def size_rows() -> list[list[str]]:
-    """What the figure of the workshop weighs: with the engine, without it, and its weights."""
+    """What the figure of the workshop and its built page weigh, with the engine and without it.
+
+    The page's own files are not counted in; where the site is not built, a line says so.
+    """
     engine = engine_source()
     whole = Workshop(inline=False).html()
     engine_in_it = json.dumps(engine, ensure_ascii=False).replace("<", "\\u003c")
@@ -153,6 +158,12 @@ def size_rows() -> list[list[str]]:
         "the engine alone": engine,
         "its weights, when asked for": as_script(WEIGHTS),
     }
+    if PAGE.exists():
+        built = PAGE.read_text(encoding="utf-8")
+        parts["the built page of the workshop"] = built
+        parts["the built page, without its engines"] = built.replace(engine_in_it, '""')
+    else:
+        print("engine-size | the site is not built (make book): the page is left out")
     sizes = {name: len(gzip.compress(text.encode())) for name, text in parts.items()}
     first = next(iter(sizes.values()))
     rows = [[name, f"{size / 1000:.0f}", f"{size / first:.2g}"] for name, size in sizes.items()]

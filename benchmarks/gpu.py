@@ -5,11 +5,12 @@
     make gpu MINUTES=8            no longer than this; the same command goes on afterwards
     make gpu REHEARSE=yes         on the processor, in small sizes
 
-Each step is a process of its own and may take eight minutes. What fails is kept with its message,
-and the rest goes on; the next call tries it again. All that the site needs lies in
-`benchmarks/cards`, to be committed: `steps.json` and `chapters.json`, by the card's name, the two
-tables that the page of larger machines shows, and the larger model's weights. To measure all anew,
-delete the two JSON files.
+Each step is a process of its own and may take eight minutes. The measurements run alone; of the
+notebooks, which leave a card idle most of the time, several run at a time where there are cores for
+them. What fails is kept with its message, and the rest goes on; the next call tries it again. All
+that the site needs lies in `benchmarks/cards`, to be committed: `steps.json` and `chapters.json`,
+by the card's name, and the two tables that the page of larger machines shows. The larger model's
+weights lie there, too; git leaves them out. To measure all anew, delete the two JSON files.
 
 Without a card the same steps are rehearsed: small sizes, a fake second device that refuses to be
 mixed with the processor, and nothing is written for the site. What the steps do stands in
@@ -58,10 +59,10 @@ MEASUREMENTS = (
     Step("environment", 20, "The card and its software"),
     Step("devices", 60, "Tests that the card computes what the processor computes"),
     Step("capstone", 150, "The GPT of letters in one process, with DDP, with FSDP2, and resumed"),
-    Step("precision", 90, "The same training in three precisions"),
+    Step("precision", 90, "The same training in three precisions, small and wide"),
     Step("kernels", 60, "One causal attention layer of eight heads, and PyTorch's kernels"),
     Step("compile", 150, "`torch.compile`"),
-    Step("larger", 240, "The workshop's model and a larger one"),
+    Step("larger", 150, "The workshop's model and a larger one"),
 )
 REHEARSED = ("decoding",)
 """The notebooks that a rehearsal executes; `make book` executes all of them on a processor."""
@@ -80,29 +81,48 @@ def all_steps(*, rehearse: bool) -> list[Step]:
 # one step
 
 
-def run_step(name: str, folder: Path, limit: float, *, rehearse: bool) -> dict[str, Any]:
-    """Run a step in a process of its own, and say how it went."""
-    log, out = folder_of_logs() / f"{name}.log", folder_of_logs() / f"{name}.json"
+class Running(NamedTuple):
+    """A step in a process of its own."""
+
+    step: Step
+    child: subprocess.Popen
+    begun: float
+    limit: float
+    """Seconds that it may take."""
+
+
+def start(step: Step, folder: Path, limit: float, n: int, *, rehearse: bool) -> Running:
+    """Start a step, and tell it how many notebooks may run at a time."""
+    log, out = files_of(step.name)
     out.unlink(missing_ok=True)
-    command = [sys.executable, str(PROGRAM), name]
+    command = [sys.executable, str(PROGRAM), step.name]
     command += [str(out), str(folder), *(["--rehearse"] if rehearse else [])]
-    begun = time.perf_counter()
     with log.open("w") as file:
         child = subprocess.Popen(
-            command, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
-        )
-        try:
-            code = child.wait(limit)
-        except subprocess.TimeoutExpired:
-            code = None
-        finally:
-            if child.poll() is None:
-                end(child)
-    seconds = round(time.perf_counter() - begun)
+            command, cwd=ROOT, env=os.environ | {tiers.AT_ONCE: str(n)}, stdout=file,
+            stderr=subprocess.STDOUT, start_new_session=True)  # fmt: skip
+    return Running(step, child, time.perf_counter(), limit)
+
+
+def outcome(running: Running) -> dict[str, Any] | None:
+    """How a step went; None while it runs. One that takes too long is ended."""
+    code, seconds = running.child.poll(), time.perf_counter() - running.begun
+    if code is None and seconds < running.limit:
+        return None
+    if code is None:
+        end(running.child)
+    log, out = files_of(running.step.name)
+    seconds = round(seconds)
     if code == 0 and out.exists():
         return {"state": "passed", "seconds": seconds, **json.loads(out.read_text())}
-    told = f"longer than {limit:.0f} seconds" if code is None else last_words(log.read_text(), code)
+    late = f"longer than {running.limit:.0f} seconds"
+    told = late if code is None else last_words(log.read_text(), code)
     return {"state": "late" if code is None else "failed", "seconds": seconds, "message": told}
+
+
+def files_of(name: str) -> tuple[Path, Path]:
+    """What a step says, and what it has found."""
+    return folder_of_logs() / f"{name}.log", folder_of_logs() / f"{name}.json"
 
 
 def end(child: subprocess.Popen) -> None:
@@ -186,14 +206,14 @@ def shown(record: dict[str, dict[str, Any]]) -> str:
     parts = [] if record else [NO_CARD]
     for card in record.values():
         steps = card["steps"]
-        parts.append(f"**{card['machine'].partition(',')[0]}**, measured with "
-                     f"{card['machine'].partition(', ')[2]}.")  # fmt: skip
+        name, _, rest = card["machine"].partition(", ")
+        parts.append(f"**{name}**, {rest}.")
         for step in MEASUREMENTS:
             if steps.get(step.name, {}).get("rows"):
                 parts += [f"*{step.words}*", table(**part(steps[step.name]))]
         failed = [f"- `{name}`: {words(taken)}" for name, taken in sorted(steps.items())
                   if taken["state"] != "passed"]  # fmt: skip
-        parts.append("\n".join(["What failed:", "", *failed]) if failed else "Nothing failed.")
+        parts.append("\n".join(["What failed:", "", *failed]) if failed else "No step failed.")
     return "\n\n".join(parts) + "\n"
 
 
@@ -227,20 +247,56 @@ def fits(step: str, name: str) -> bool:
     return step == name or (name.endswith("-") and step.startswith(name))
 
 
-def run_all(steps: list[Step], folder: Path, minutes: float, *, rehearse: bool) -> list[str]:
-    """Run steps until they end or the time does; the names of those that are left."""
-    end = time.monotonic() + 60 * minutes
-    for i, step in enumerate(steps):
-        time_left = end - time.monotonic()
-        if time_left < min(step.seconds, LIMIT):
-            return [later.name for later in steps[i:]]
-        print(f"{step.name} …", flush=True)
-        found = run_step(step.name, folder, min(LIMIT, time_left), rehearse=rehearse)
-        if found["state"] == "late" and time_left < LIMIT:  # cut short by this call, not by itself
-            return [later.name for later in steps[i:]]
-        keep(folder, step.name, found)
-        print(f"  {found['state']}, {found['seconds']} s", found.get("message", ""), flush=True)
-    return []
+def at_once(*, rehearse: bool) -> int:
+    """How many notebooks run at a time: one for each four cores beside a card, but at most four."""
+    return 1 if rehearse else max(1, min(4, (os.cpu_count() or 1) // 4))
+
+
+def may_start(step: Step, running: list[Running], n: int) -> bool:
+    """Whether a step can run beside the others: alone, or one of so many notebooks."""
+    names = [step.name, *(one.step.name for one in running)]
+    return not running or (len(names) <= n and all(name.startswith("chapter-") for name in names))
+
+
+def run_all(
+    steps: list[Step], folder: Path, minutes: float, *, rehearse: bool, n: int | None = None
+) -> list[str]:
+    """Run steps until they end or the time does, so many notebooks at a time; what is left."""
+    n = at_once(rehearse=rehearse) if n is None else n
+    latest = time.monotonic() + 60 * minutes
+    waiting, running, cut = list(steps), [], set()
+    try:
+        while waiting or running:
+            time_left = latest - time.monotonic()
+            if waiting and time_left < min(waiting[0].seconds, LIMIT):
+                cut |= {step.name for step in waiting}
+                waiting.clear()
+            elif waiting and may_start(waiting[0], running, n):
+                step = waiting.pop(0)
+                print(f"{step.name} …", flush=True)
+                running.append(start(step, folder, min(LIMIT, time_left), n, rehearse=rehearse))
+                continue
+            for one in [*running]:
+                if (found := outcome(one)) is None:
+                    continue
+                running.remove(one)
+                if found["state"] == "late" and one.limit < LIMIT:  # cut short by this call
+                    cut.add(one.step.name)
+                else:
+                    tell(one.step.name, found, folder, named=n > 1)
+            time.sleep(0.05 if running else 0)
+    finally:
+        for one in running:
+            end(one.child)
+    return [step.name for step in steps if step.name in cut]
+
+
+def tell(name: str, found: dict[str, Any], folder: Path, *, named: bool) -> None:
+    """Keep how a step went, and print it; by name, where several run."""
+    keep(folder, name, found)
+    which = f"{name} " if named else ""
+    said = f"  {which}{found['state']}, {found['seconds']} s"
+    print(said, found.get("message", ""), flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:

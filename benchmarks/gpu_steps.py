@@ -24,7 +24,7 @@ from xml.etree import ElementTree
 
 import tiers
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -32,7 +32,6 @@ from registry import by_name  # tiers knows where it is
 from softlookup import capstone as letters
 from softlookup.attention import attention
 from softlookup.data import book_prose, tiny_shakespeare
-from softlookup.files import replace_file
 from softlookup.language_models import known_words, next_token_loss, random_pieces
 from softlookup.masks import causal_mask
 from softlookup.models import GPT, GPTConfig
@@ -54,19 +53,24 @@ REAL = {
               "tests/unit/test_tiers.py"],
     "capstone": {"n_steps": None, "every": 50, "stopped_at": 150},
     "precision": dict.fromkeys(RUN) | {"n_steps": 200},
-    "kernels": {"lengths": (1024, 4096, 8192), "times": 10},
+    "wide": dict(zip(RUN, (30, 1024, 16, 12, 256, 32), strict=True)),
+    "kernels": {"lengths": (1024, 8192), "times": 10},
     "compile": {"n": 1024, "times": 30, "backend": "inductor"},
-    "larger": {"n_tokens": 1024, "n_steps": 1500, "every": 100, "length": 256, "window": 128,
-               "d_model": 256, "n_heads": 8, "n_layers": 6, "batch_size": 32},
+    "larger": {"n_tokens": 512, "n_readings": 6, "length": 128, "window": 128, "d_model": 256,
+               "n_heads": 8, "n_layers": 6, "dropout": 0.2, "batch_size": 16},
 }  # fmt: skip
+N_FIRST = 10
+"""Of so many steps the losses are compared; later, what was rounded otherwise has grown."""
+
 SMALL = {
     "tests": ["tests/unit/test_tiers.py"],
     "capstone": {"n_steps": 4, "every": 2, "stopped_at": 2},
     "precision": dict(zip(RUN, (3, 8, 2, 1, 16, 2), strict=True)),
+    "wide": dict(zip(RUN, (3, 16, 2, 1, 16, 2), strict=True)),
     "kernels": {"lengths": (8, 16), "times": 1},
     "compile": {"n": 8, "times": 1, "backend": "eager"},
-    "larger": {"n_tokens": 270, "n_steps": 4, "every": 2, "length": 16, "window": 8,
-               "d_model": 8, "n_heads": 2, "n_layers": 1, "batch_size": 2},
+    "larger": {"n_tokens": 270, "n_readings": 0, "length": 16, "window": 8, "d_model": 8,
+               "n_heads": 2, "n_layers": 1, "dropout": 0.1, "batch_size": 2},
 }  # fmt: skip
 
 
@@ -190,27 +194,32 @@ def devices(place: Place) -> Rows:
 
 def capstone(place: Place) -> Rows:
     """The GPT of letters: alone, under torchrun with DDP and FSDP2, and stopped and resumed."""
-    heads = ["run", "s", "MB", "last loss", "weights, to one process"]
-    sizes, rows, first = place.sizes["capstone"], [], None
+    heads = ["run", "s", "MB", "loss at the end", "first losses, to one process"]
+    sizes, rows, alone = place.sizes["capstone"], [], None
     with TemporaryDirectory() as folder:
         for run, kind, stops in (("one process", None, []), ("DDP", "ddp", []),
                                  ("FSDP2", "fsdp", []), ("DDP, stopped and resumed", "ddp",
                                                          [sizes["stopped_at"]])):  # fmt: skip
             path = Path(folder) / f"{kind}{len(stops)}.safetensors"
             begun = time.perf_counter()
-            for stop in [*stops, None]:
-                found = processes(path, kind, stop, sizes)
+            parts = [processes(path, kind, stop, sizes) for stop in [*stops, None]]
             seconds = time.perf_counter() - begun
-            weights = weights_of(path)
-            first = weights if first is None else first
-            apart = (weights - first).abs().max().item()
-            note_bytes(found["bytes"])
-            rows.append([run, f"{seconds:.0f}", megabytes(found["bytes"]), f"{found['loss']:.3f}",
+            n_bytes = max(part["bytes"] or 0 for part in parts) or None
+            losses = [loss for part in parts for loss in part["losses"]]
+            alone = losses if alone is None else alone
+            apart = max(abs(a - b) for a, b in zip(losses[:N_FIRST], alone, strict=False))
+            note_bytes(n_bytes)
+            rows.append([run, f"{seconds:.0f}", megabytes(n_bytes), f"{mean_of_last(losses):.3f}",
                          f"{apart:.0e}" if rows else ""])  # fmt: skip
             print(rows[-1], flush=True)
-            if not math.isfinite(found["loss"]):
-                raise ArithmeticError(f"{run}: the loss is {found['loss']}")
+            if len(losses) != len(alone) or not all(map(math.isfinite, losses)):
+                raise ArithmeticError(f"{run}: {len(losses)} losses, the last is {losses[-1]}")
     return heads, rows
+
+
+def mean_of_last(losses: list[float]) -> float:
+    """The mean of the last ten: one batch alone says little."""
+    return sum(losses[-10:]) / len(losses[-10:])
 
 
 def note_bytes(n_bytes: int | None) -> None:
@@ -235,33 +244,29 @@ def processes(
     return json.loads(out.read_text())
 
 
-def weights_of(path: Path) -> Tensor:
-    """All of a checkpoint's weights in one row."""
-    from safetensors.torch import load_file
-
-    found = load_file(path)
-    return torch.cat([w.flatten() for name, w in found.items() if name.startswith("model.")])
-
-
 def precision(place: Place) -> Rows:
-    """The same training in float32, with products in TF32, and in bfloat16."""
-    sizes = sizes_of_letters(place)
+    """The same training in float32, with products in TF32, and in bfloat16; in two sizes."""
     by_autocast = torch.device("cpu") if place.rehearse else place.device
     ways = {"float32": ("highest", None, place.device), "TF32": ("high", None, place.device),
             "bfloat16": ("highest", torch.bfloat16, by_autocast)}  # fmt: skip
-    rows, first = [], None
-    for name, (products, dtype, device) in ways.items():
-        torch.set_float32_matmul_precision(products)
-        train_letters(sizes | {"n_steps": 2}, device, dtype)  # the first steps of all are slow
-        losses = []
-        taken = measured(lambda: losses.extend(train_letters(sizes, device, dtype)))  # noqa: B023
-        last = sum(losses[-10:]) / len(losses[-10:])
-        first = last if first is None else first
-        rows.append([name, milliseconds(taken.seconds / sizes["n_steps"]), megabytes(taken.n_bytes),
-                     f"{last:.3f}", f"{last - first:+.3f}" if rows else ""])  # fmt: skip
-        print(rows[-1], flush=True)
+    rows = []
+    for sizes in (sizes_of_letters(place), place.sizes["wide"]):
+        first = None
+        for name, (products, dtype, device) in ways.items():
+            torch.set_float32_matmul_precision(products)
+            train_letters(sizes | {"n_steps": 2}, device, dtype)  # the first of all are slow
+            losses = []
+            taken = measured(lambda: losses.extend(train_letters(sizes, device, dtype)))  # noqa: B023
+            last = mean_of_last(losses)
+            model = "{n_layers} × {d_model:,}, {n_steps}".format_map(sizes)
+            rows.append([model, name, milliseconds(taken.seconds / sizes["n_steps"]),
+                         megabytes(taken.n_bytes), f"{last:.3f}",
+                         "" if first is None else f"{last - first:+.3f}"])  # fmt: skip
+            first = last if first is None else first
+            print(rows[-1], flush=True)
     torch.set_float32_matmul_precision("highest")
-    return ["products in", "ms a step", "MB", "loss at the end", "to float32"], rows
+    sizes_and_way = ["blocks × width, steps", "products in"]
+    return [*sizes_and_way, "ms a step", "MB", "loss at the end", "to float32"], rows
 
 
 def sizes_of_letters(place: Place) -> dict[str, int]:
@@ -291,17 +296,7 @@ def train_letters(
 ) -> list[float]:
     """The book's recipe; the loss of each step."""
     model, pieces = model_of_letters(sizes, device)
-    return train(model, pieces, sizes["n_steps"], dtype)
-
-
-def train(
-    model: nn.Module,
-    pieces: Iterator[Tensor],
-    n_steps: int,
-    dtype: torch.dtype | None,
-    after_step: Callable[[int, float], None] | None = None,
-) -> list[float]:
-    """Steps of the book's recipe."""
+    n_steps = sizes["n_steps"]
     return train_model(
         model,
         lambda model, ids: next_token_loss(model(ids), ids),
@@ -311,7 +306,6 @@ def train(
         schedule=lambda step: recipe_rate(step, n_steps=n_steps),
         clip=1.0,
         dtype=dtype,
-        after_step=after_step,
     )
 
 
@@ -440,7 +434,7 @@ def compiled(place: Place) -> Rows:
 
 
 def larger(place: Place) -> Rows:
-    """The workshop's model beside a larger one, whose weights are kept for the site."""
+    """The workshop's model beside a larger one; its weights lie beside the record, uncommitted."""
     sizes, text = place.sizes["larger"], tiny_shakespeare()
     title = "the book's prose" if text is None else "tiny Shakespeare"
     if text is None:  # no network, no cache: it learns, but cannot be compared
@@ -448,25 +442,31 @@ def larger(place: Place) -> Rows:
     text = text[:20_000] if place.rehearse else text
     learn, judge, held_out = workshop.parts_of(text)
     tokens = BytePairTokenizer.train([learn], sizes["n_tokens"])
-    shape = {name: sizes[name] for name in ("window", "d_model", "n_heads", "n_layers")}
-    model = workshop.new_model(tokens, **shape).to(place.device)
+    shape = ("window", "d_model", "n_heads", "n_layers", "dropout")
+    model = workshop.new_model(tokens, **{name: sizes[name] for name in shape}).to(place.device)
     ids = workshop.ids_of(learn, tokens).to(place.device)
-    chance = torch.Generator().manual_seed(workshop.SEED)
-    pieces = random_pieces(ids, sizes["length"], sizes["batch_size"], generator=chance)
-    path, looks = place.folder / "capstone.safetensors", []
+    path = place.folder / "capstone.safetensors"
 
-    def look(step: int, _: float) -> None:
-        if step % sizes["every"] == 0:
-            bits = bits_of(model, tokens, judge, sizes["length"])
-            if all(bits < other for other in looks):
-                keep_in_halves(path, model, tokens, step, title)
-            looks.append(bits)
-            print(step, bits, flush=True)
+    def told(model: GPT, text: str = judge) -> float:
+        return bits_of(model.to(place.device), tokens, text, sizes["length"])
 
-    dtype = None if place.rehearse else choose_tier().dtype
-    taken = measured(lambda: train(model, pieces, sizes["n_steps"], dtype, look))
+    n_steps = max(2, sizes["n_readings"] * len(ids) // (sizes["length"] * sizes["batch_size"]))
+    pieces, looks = {name: sizes[name] for name in ("length", "batch_size")}, []
+
+    def work() -> None:
+        looks.extend(
+            workshop.train_and_choose(model, ids, n_steps, max(1, n_steps // 12), told, **pieces)[1]
+        )
+
+    taken = measured(work)
+    print(*looks, sep="\n")
+    texts = {"text": title, "step": str(workshop.best_look(looks)["step"]),
+             "command": "make gpu STEP=larger"}  # fmt: skip
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plain = workshop.without_dropout(model)
+    storage.save_gpt(path, plain, tokens, dtype=torch.float16, texts=texts)
     kept, _ = storage.load_gpt(path)
-    found = bits_of(kept.to(place.device), tokens, held_out, sizes["length"])
+    found = told(kept, held_out)
     rows = []
     if title == "tiny Shakespeare":
         known, small = recorded("capstone").results, capstone_model()[0].config
@@ -486,22 +486,6 @@ def bits_of(model: GPT, tokens: BytePairTokenizer, text: str, length: int) -> fl
     ids = workshop.ids_of(text, tokens).to(next(model.parameters()).device)
     logs = next_token_log_probabilities(model, ids, length, stride=length // 2)
     return bits_per_byte(logs.sum().item(), len(text.encode()))
-
-
-def keep_in_halves(
-    path: Path, model: GPT, tokens: BytePairTokenizer, step: int, title: str
-) -> None:
-    """Write the weights in half precision, and beside them where they come from."""
-    from safetensors import safe_open
-    from safetensors import torch as safe
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    storage.save_gpt(path, model, tokens)
-    with safe_open(path, framework="pt") as file:
-        texts = dict(file.metadata())
-    texts |= {"text": title, "step": str(step), "command": "make gpu STEP=larger"}
-    halves = {name: part.half() for name, part in safe.load(path.read_bytes()).items()}
-    replace_file(path, safe.save(halves, texts))
 
 
 def chapter(place: Place, name: str) -> Rows:

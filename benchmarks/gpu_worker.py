@@ -17,7 +17,7 @@ class StoppedError(Exception):
 
 
 def work(path: str, kind: str, n_steps: int | None, every: int, stop: int | None, out: str) -> None:
-    """Train the GPT of letters; write the last loss, and the most bytes held on the card.
+    """Train the GPT of letters; write the losses, and the most bytes held on the card.
 
     Args:
         path: The checkpoint. If there is one, the training goes on from there.
@@ -39,7 +39,7 @@ def work(path: str, kind: str, n_steps: int | None, every: int, stop: int | None
     except StoppedError:
         print(f"stopped after step {stop}")
     peak = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None
-    Path(out).write_text(json.dumps({"loss": losses[-1], "bytes": peak}))
+    Path(out).write_text(json.dumps({"losses": losses, "bytes": peak}))
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ def training_bytes(idea: Idea, text: Text) -> int:
         for optimizer in optimizers:
             optimizer.step()
 
-    step()  # from now on the optimisers have their means
+    step()  # from now on the optimizers have their means
     model.zero_grad()
     peak = peak_memory(step)
     states = [state for optimizer in optimizers for state in optimizer.state.values()]
@@ -320,24 +320,28 @@ def picture(record: dict[str, Any]) -> str:
 # the search
 
 
-def try_rates(names: list[str]) -> None:
-    """One seed, on a tenth of the training text: the best rates and sizes.
+def grids() -> dict[str, list[dict[str, Any]]]:
+    """What is tried of some ideas, each from the least to the most.
 
     An idea that has no line here takes the rate of the one before it.
     """
-    parts, by_key = halves(tuning=True), {idea.key: idea for idea in ideas()}
-    grids = {
-        "pairs": [{"make": partial(AddK, n=2, k=k)} for k in (0.03, 0.1, 0.3)],
+    return {
+        "pairs": [{"make": partial(AddK, n=2, k=k)} for k in (0.003, 0.01, 0.03, 0.1, 0.3)],
         "kneser-ney": [{"make": partial(KneserNey, n=n, discount=discount)}
-                       for n in (6, 7, 8, 9) for discount in (0.75, 0.9)],
-        **{key: [{"rate": rate} for rate in (3e-3, 1e-2, 3e-2)]
+                       for n in (6, 9, 12, 15, 20) for discount in (0.75, 0.9, 0.95, 0.98)],
+        **{key: [{"rate": rate} for rate in (1e-3, 3e-3, 1e-2, 3e-2)]
            for key in ("window", "state", "gates", "head", "places", "heads")},
-        **{key: [{"rate": rate} for rate in (2e-3, 4e-3, 8e-3)]
+        **{key: [{"rate": rate} for rate in (2e-3, 4e-3, 8e-3, 1.6e-2)]
            for key in ("block", "depth", "cosine", "rotary", "modern")},
         "muon": [{"matrix_rate": rate} for rate in (0.01, 0.02, 0.04)],
     }  # fmt: skip
-    for key in names or grids:
-        for changes in grids[key]:
+
+
+def try_rates(names: list[str]) -> None:
+    """One seed, on a tenth of the training text: the best rates and sizes."""
+    parts, by_key = halves(tuning=True), {idea.key: idea for idea in ideas()}
+    for key in names or grids():
+        for changes in grids()[key]:
             found, spent = run(replace(by_key[key], **changes), parts, seed=0)
             print(key, changes, f"{found:.3f} bits a byte, {spent:.1f} s", flush=True)
 

@@ -4,7 +4,7 @@ Each is executed alone, in a folder of its own and a fresh process, in the tier 
 machine, or that of the variable ``SOFTLOOKUP_TIER``. What is measured is kept at once: on a
 processor in ``tiers.json``, on a card in ``cards/chapters.json``, under the tier and the card.
 ``python benchmarks/tiers.py`` measures what is missing there, or all where nothing is, and writes
-the table of both, ``cards/chapters.md``; with names of notebooks, as in
+the tables of both, ``cards/chapters.md``; with names of notebooks, as in
 ``python benchmarks/tiers.py training``, only these are measured. ``make gpu`` does it on a card.
 """
 
@@ -14,9 +14,15 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # Windows has none; the Makefile, which starts several, does not run there
+    fcntl = None
 
 import torch
 from table import table
@@ -28,7 +34,9 @@ from registry import Page, notebooks
 
 RECORD = Path(__file__).with_name("tiers.json")
 CARDS = Path(__file__).with_name("cards") / "chapters.json"
-TIER_HEADS = ["notebook", "CPU, s", "MB", "result", "GPU", "s", "MB", "result"]
+TIER_HEADS = ["notebook", "CPU, s", "MB", "result", "GPU, s", "MB", "result"]
+AT_ONCE = "SOFTLOOKUP_AT_ONCE"
+"""The variable that says how many notebooks run at a time."""
 PROCESSOR = "processor"
 """What stands in the record for the card where there is none."""
 
@@ -36,8 +44,7 @@ RESULTS = {
     "word2vec": "f'{excluded:.0%} of analogies'",
     "neural_language_models": "f'{scores[\"window, n = 8\"][2]:.0%} of verbs'",
     "seq2seq": "f'{exact[0]:.1%} of sentences'",
-    "transformer": 'f\'{sum(s == list(e) for s, e in zip(said["Transformer"], english))'
-    " / len(english):.1%} of sentences'",
+    "transformer": "f'{right[\"Transformer\"].double().mean():.1%} of sentences'",
     "training": "f'{table[\"GPT, letters\"]:.2f} bits a byte'",
     "modern_attention": "f'{at[\"all keys\"][:, 7:64].mean():.2f} nats a letter'",
 }
@@ -115,35 +122,60 @@ def measure(
     path = path or (RECORD if tier == "cpu" else CARDS)
     for page in pages:
         found = execute(page.path, RESULTS.get(page.name, "None"), on_gpu=tier != "cpu")
-        # another process may have measured other notebooks meanwhile
-        record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        record.setdefault(tier, {}).setdefault(on, {})[page.name] = found
-        record.setdefault("measured", {})[on] = stamp()
-        path.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        with alone(path.parent):  # another process may measure other notebooks meanwhile
+            record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+            record.setdefault(tier, {}).setdefault(on, {})[page.name] = found
+            record.setdefault("measured", {})[on] = stamp()
+            new = path.with_suffix(".new")
+            new.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            new.replace(path)  # a whole record or none, for whoever reads it
         print(page.name, found, flush=True)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process writes in a folder; a process that dies keeps nobody waiting."""
+    if fcntl is None:
+        yield
+        return
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(place)
 
 
 def stamp() -> str:
     """The day and the machine, in words: no name, no path."""
     where = f"{platform.machine()} processor, {os.cpu_count()} cores, one thread"
-    return f"{datetime.date.today():%d %B %Y}: {where}, PyTorch {torch.__version__}"
+    beside = ", several notebooks at a time" if int(os.environ.get(AT_ONCE, "1")) > 1 else ""
+    return f"{datetime.date.today():%d %B %Y}: {where}, PyTorch {torch.__version__}{beside}"
 
 
-# the table
+# the tables
 
 
-def table_rows(record: Mapping[str, Any]) -> list[list[str]]:
-    """A row for each notebook, and one more for each further card."""
-    cards = [(tier, name) for tier in ("gpu", "big") for name in record.get(tier, {})]
-    rows = []
-    for page in notebooks():
-        here = record.get("cpu", {}).get(PROCESSOR, {}).get(page.name)
-        left = [link(page), *numbers(here)]
-        found = [[name, *numbers(taken)] for tier, name in cards
-                 if (taken := record[tier][name].get(page.name))]  # fmt: skip
-        for i, right in enumerate(found or [["–"] * 4]):
-            rows.append([*(left if i == 0 else [""] * len(left)), *right])
-    return rows
+def cards_of(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The tier and the name of each card of a record."""
+    return [(tier, name) for tier in ("gpu", "big") for name in record.get(tier, {})]
+
+
+def table_rows(record: Mapping[str, Any], tier: str = "", name: str = "") -> list[list[str]]:
+    """A row for each notebook: what it took on the processor, and on a card if one is named."""
+    here, there = record.get("cpu", {}).get(PROCESSOR, {}), record.get(tier, {}).get(name, {})
+    return [
+        [link(page), *numbers(here.get(page.name)), *numbers(there.get(page.name))]
+        for page in notebooks()
+    ]
+
+
+def tables(record: Mapping[str, Any]) -> list[str]:
+    """A table for each card below its name, which may be long; one alone where there is no card."""
+    lines = []
+    for tier, name in cards_of(record):
+        lines += [f"**{name}**, tier `{tier}`", table(TIER_HEADS, table_rows(record, tier, name))]
+    return lines or [table(TIER_HEADS, table_rows(record))]
 
 
 def numbers(found: Mapping[str, Any] | None) -> list[str]:
@@ -161,14 +193,14 @@ def link(page: Page) -> str:
 
 
 def shown(cards: Path = CARDS) -> str:
-    """The table of a processor and of cards, and when each was measured."""
+    """The tables of a processor beside each card, and when each was measured."""
     paths = [path for path in (RECORD, cards) if path.exists()]
     stamps = [
         f"{name}, {when}"
         for path in paths
         for name, when in json.loads(path.read_text(encoding="utf-8")).get("measured", {}).items()
     ]
-    lines = [table(TIER_HEADS, table_rows(read_record(*paths)))]
+    lines = tables(read_record(*paths))
     if stamps:
         lines.append("*Measured on: " + "; ".join(stamps) + ".*")
     if all(path == RECORD for path in paths):
@@ -183,11 +215,11 @@ def lacking() -> list[Page]:
 
 
 def main(names: list[str]) -> None:
-    """Measure and write the table."""
+    """Measure and write the tables."""
     if unknown := {*names} - {page.name for page in notebooks()}:
         sys.exit(f"no such notebook: {', '.join(sorted(unknown))}")
     measure([page for page in notebooks() if page.name in names] or lacking())
-    CARDS.with_name("chapters.md").write_text(shown(), encoding="utf-8")
+    CARDS.with_name("chapters.md").write_text(shown(CARDS), encoding="utf-8")
 
 
 if __name__ == "__main__":

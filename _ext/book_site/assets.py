@@ -1,6 +1,7 @@
 """What a page loads: MathJax from an installed package, and nothing from any other host."""
 
 import json
+import re
 import shutil
 from base64 import b64encode
 from collections.abc import Mapping
@@ -20,10 +21,12 @@ DROPPED_SCRIPTS = (
     "scripts/",
     "minisearch/",  # search.js loads it on first use
     "design-tabs.js",
+    "doctools.js",
     "sphinx_highlight.js",
 )
 DROPPED_CODE = ("THEBE", "thebe", "toggleHint", "toggleOpenOnPrint", "togglebuttonSelector")
 DROPPED_STYLES = (
+    "sphinx-design.min.css",
     "sphinx-thebe.css",
     "togglebutton.css",
     "pygments.css",
@@ -44,6 +47,7 @@ UNUSED_FILES = (
     "vendor",
     "webpack-macros.html",
     "sbt-webpack-macros.html",
+    "sphinx-design.min.css",
     "sphinx-thebe.css",
     "sphinx-thebe.js",
     "togglebutton.css",
@@ -51,8 +55,10 @@ UNUSED_FILES = (
     "searchtools.js",
     "language_data.js",
     "design-tabs.js",
+    "doctools.js",
     "sphinx_highlight.js",
 )
+INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 MATHJAX = "mathjax"  # the folder, in the package and in the site
 MATHJAX_PARTS = (
     "startup",
@@ -180,12 +186,14 @@ def remove_unused(static: Path) -> None:
 
 
 def without_words(static: Path) -> None:
-    """Leave out the comments of the book's own scripts and sheets: each page loads them."""
+    """Leave out the comments and the indents of the book's own scripts and sheets: each page loads
+    them. (No text of theirs goes on in a line whose indent says something.)
+    """
     from softlookup.show.bundle import without_comments
 
     for source in (registry.ROOT / "_static").glob("*.[cj]s*"):
-        path = static / source.name
-        path.write_text(without_comments(source.read_text(encoding="utf-8")), encoding="utf-8")
+        code = without_comments(source.read_text(encoding="utf-8"))
+        (static / source.name).write_text(INDENT.sub("", code), encoding="utf-8")
 
 
 def write_entrance(app: Sphinx) -> None:

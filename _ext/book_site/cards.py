@@ -250,7 +250,7 @@ def draw_cards(app: Sphinx, exception: Exception | None) -> None:
         return
     folder = Path(app.outdir) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    kept = Pictures.kept(app.env)
+    kept = Pictures.best(app.env)
     front = app.config.root_doc
     what = "Embeddings, attention and Transformers"
     draw_card(folder / f"{front}.png", what, None, next(iter(kept.values()), ""))

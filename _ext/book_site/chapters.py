@@ -20,8 +20,6 @@ from sphinx_external_toc.collectors import disable_builtin_toctree_collector
 
 import registry
 
-from .thumbnails import chapter_picture
-
 
 def number_chapter(env: BuildEnvironment, docname: str, number: int) -> None:
     """Give the page's title the number; sections inside a chapter carry none."""
@@ -32,6 +30,12 @@ def number_chapter(env: BuildEnvironment, docname: str, number: int) -> None:
     for reference in references:
         if reference["anchorname"] == "":
             reference["secnumber"] = (number,)
+
+
+def number_by_page(numbers: dict[str, dict[str, tuple[int, ...]]]) -> None:
+    """Count a page's figures, tables and the like from 1, each kind by itself, in their order."""
+    for kind in numbers.values():
+        kind.update({anchor: (k,) for k, anchor in enumerate(kind, start=1)})
 
 
 class ChapterNumbers(TocTreeCollector):
@@ -55,6 +59,18 @@ class ChapterNumbers(TocTreeCollector):
             if chapter.docname in env.tocs:
                 number_chapter(env, chapter.docname, chapter.number)
         return [name for name in env.tocs if env.toc_secnumbers.get(name) != before.get(name)]
+
+    def assign_figure_numbers(self, env: BuildEnvironment) -> list[str]:
+        """Number the figures; return the pages whose numbers changed.
+
+        Sphinx counts through all pages without a chapter's number, as if they were one.
+        """
+        before = env.toc_fignumbers
+        super().assign_figure_numbers(env)
+        for name, numbers in env.toc_fignumbers.items():
+            if not env.toc_secnumbers.get(name):
+                number_by_page(numbers)
+        return [name for name in env.tocs if env.toc_fignumbers.get(name) != before.get(name)]
 
 
 class PageLinks(SphinxTransform):
@@ -95,7 +111,7 @@ class Number(SphinxRole):
 
 
 class Chapters(SphinxDirective):
-    """`{chapters}`: the titles of all chapters, numbered, each a link beside a small picture."""
+    """`{chapters}`: the titles of all chapters, numbered, each a link."""
 
     def run(self) -> list[nodes.Node]:
         """Write the list as an author would."""
@@ -104,9 +120,6 @@ class Chapters(SphinxDirective):
         parent = nodes.Element()
         lines = StringList(["{.bk-chapters}", *items], source=self.get_source_info()[0])
         self.state.nested_parse(lines, self.content_offset, parent)
-        items = parent.findall(nodes.list_item)
-        for item, page in zip(items, registry.chapters(), strict=True):
-            item.insert(0, chapter_picture(page=page.docname))
         return parent.children
 
 

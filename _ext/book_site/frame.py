@@ -17,6 +17,8 @@ import registry
 
 from .optional import optional_rest
 
+VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
+"""What docutils says of the width; the layout says it for all pages."""
 WORDS_A_MINUTE = 180
 DESCRIBED = 200  # letters of what is said of a page elsewhere
 SECONDS = {nodes.literal_block: 15, nodes.math_block: 12, nodes.figure: 30}
@@ -105,6 +107,7 @@ def description(document: nodes.document) -> str:
 def add_frame(app: Sphinx, pagename, templatename, context, doctree) -> None:
     """Give the page template what it prints around the text."""
     context["edition"] = edition()
+    context["metatags"] = VIEWPORT.sub("", context.get("metatags", ""))
     if doctree is not None:
         context["page_description"] = description(doctree)
     chapter = next((page for page in registry.chapters() if page.docname == pagename), None)

@@ -31,6 +31,8 @@ import lecture_map
 import reference_ledger
 import registry
 
+from . import inventories
+
 MARKS = re.compile(r"``[^`]*``|\$([^$]+)\$|(\|)")
 DISPLAYED = re.compile(r"\$\$(.+)\$\$", re.DOTALL)
 LAST = re.compile(r"(?:Source:(?P<source>.+?)\s+)?Chapter: (?P<place>[\w-]+#[\w-]+)\.?", re.DOTALL)
@@ -228,12 +230,32 @@ def _mark(found: re.Match) -> str:
 
 
 def add_comparisons(app, what, name, thing, options, lines: list[str]) -> None:
-    """Say below an entry what its tests compare it with, and how close the two are."""
+    """Say below an entry where its code stands, what its tests compare it with, and how closely."""
     if what not in ("function", "class"):
         return
+    lines += ["", f":Code: {code_of(app.config, inspect.unwrap(thing))}"]
     rows = compared().get(f"{thing.__module__}.{thing.__name__}".removeprefix("softlookup."))
     if rows:
-        lines += ["", ":Compared with:", *(f"   - {comparison(row)}" for row in rows), ""]
+        lines += [":Compared with:", *(f"   - {comparison(row)}" for row in rows)]
+    lines.append("")
+
+
+def code_of(config, thing: object) -> str:
+    """A link to the lines of a function or class in the repository."""
+    file = Path(inspect.getsourcefile(thing)).relative_to(registry.ROOT).as_posix()
+    lines, first = inspect.getsourcelines(thing)
+    place = f"#L{first}-L{first + len(lines) - 1}"
+    return f"`{file}, line {first} <{address_of(config, file)}{place}>`__"
+
+
+def address_of(config, file: str) -> str:
+    """Where the repository shows a file."""
+    return f"{config.html_theme_options.get('repository_url', '')}/blob/main/{file}"
+
+
+def named(peer: str) -> str:
+    """Another package's name, with a link to its documentation where an inventory has it."""
+    return f":py:obj:`{peer}`" if peer in inventories.documented() else f"``{peer}``"
 
 
 @cache
@@ -246,9 +268,9 @@ def comparison(row: dict) -> str:
     """A comparison in words."""
     peer, n_cases = row["peer"], row["cases"]
     if peer.startswith("through "):
-        peer = f"through ``{peer.removeprefix('through ')}``"
+        peer = f"through {named(peer.removeprefix('through '))}"
     elif peer not in reference_ledger.KINDS:
-        peer = f"``{peer}``"
+        peer = named(peer)
     closeness = [
         f"{worst:.2g} ({tolerance:.2g} allowed)" for tolerance, worst in row["errors"] if tolerance
     ]
@@ -317,11 +339,9 @@ class Library(Directive):
 
     def code(self, module: str) -> str:
         """A link to a module's file in the repository."""
-        config = self.state.document.settings.env.config
-        address = f"{config.html_theme_options.get('repository_url', '')}/blob/main"
         path = importlib.import_module(f"softlookup.{module}").__file__
         file = Path(path).relative_to(registry.ROOT).as_posix()
-        return f"`{file} <{address}/{file}>`__"
+        return f"`{file} <{address_of(self.state.document.settings.env.config, file)}>`__"
 
     def parsed(self, lines: list[str]) -> list[nodes.Node]:
         """Lines of reStructuredText."""
@@ -378,7 +398,7 @@ class Summary(Directive):
 def link_types(app: Sphinx, document: nodes.document) -> None:
     """Lead the types in signatures to their entries; those of other packages are mere words."""
     for link in list(document.findall(pending_xref)):
-        if link.get("refdomain") == "py":
+        if link.get("refdomain") == "py" and link["reftarget"] not in inventories.documented():
             paths = _by_last_name().get(link["reftarget"], [])
             if len(paths) == 1:
                 link["reftarget"] = paths[0]

@@ -20,7 +20,7 @@ from sphinx.application import Sphinx
 # In pixels and characters, as the style sheets set text and notes.
 LINE, GAP, CHARACTERS = 29, 20, 68
 NOTE_LINE, NOTE_HEAD, NOTE_CHARACTERS = 19, 40, 31
-CODE_LINE, CODE_CHARACTERS = 21, 70
+CODE_LINE, CODE_CHARACTERS = 20, 75
 MEASURE, REM = 568, 16
 PLAIN = {"p", "ul", "ol", "blockquote", "dl", "h3"}
 DRAWING = re.compile(r'<svg [^>]*width: ([\d.]+)px[^>]*viewBox="0 0 ([\d.]+) ([\d.]+)"')

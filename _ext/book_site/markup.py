@@ -10,6 +10,7 @@ from bs4.formatter import HTMLFormatter
 from sphinx.application import Sphinx
 
 from .entries import mark_entries
+from .figures import MATH
 from .formula_room import keep_room
 from .margin import add_cards, cards_of, place_notes
 from .mathml import add_mathml
@@ -45,6 +46,7 @@ def show_opaque(html: str, kept: list[str]) -> str:
     return re.sub(r"<bk-kept>(\d+)</bk-kept>", lambda match: kept[int(match[1])], html)
 
 
+PLAIN = "dt.sig em.sig-param, dt.sig span:is(.pre, .p, .w, .n, .o, .s, .default_value)"
 LONG = 36  # letters of code that stand side by side on a phone
 
 
@@ -155,6 +157,19 @@ def free_captions(soup: BeautifulSoup) -> None:
         figure.append(caption.extract())
 
 
+def set_answers(soup: BeautifulSoup) -> None:
+    """A prediction's choices are Markdown, but in its answer they come from Python, as text."""
+    for text in soup.select("details.sl-reveal :is(p, li)"):
+        for said in list(text.find_all(string=MATH, recursive=False)):
+            for k, part in enumerate(MATH.split(said)):
+                node = NavigableString(part)
+                if k % 2:
+                    node = soup.new_tag("span", attrs={"class": "math notranslate nohighlight"})
+                    node.string = rf"\({part}\)"
+                said.insert_before(node)
+            said.extract()
+
+
 def keep_punctuation(soup: BeautifulSoup) -> None:
     """A bracket or a full stop after a formula must not begin the next line."""
     for formula in soup.select("span.math"):
@@ -183,7 +198,13 @@ def label_equations(soup: BeautifulSoup) -> None:
 
 
 def line_arguments(soup: BeautifulSoup) -> None:
-    """Each argument of a signature is a line; Sphinx makes a list of meanings without words."""
+    """Each argument of a signature is a line; Sphinx makes a list of meanings without words.
+
+    It also wraps each word and sign, for colours that ours do not have: thousands on a page, which
+    the browser would lay out one by one.
+    """
+    for wrapped in soup.select(PLAIN):
+        wrapped.unwrap()
     for lines in soup.select("dt.sig > dl"):
         lines.name = "span"
         lines["class"] = "sig-lines"
@@ -231,6 +252,7 @@ STEPS = (
     free_captions,
     label_equations,
     free_exercises,
+    set_answers,
     keep_room,
     add_mathml,
     line_arguments,

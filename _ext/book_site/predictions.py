@@ -2,7 +2,8 @@
 
 `{prediction} name` asks; `softlookup.show.reveal` in a later code cell of the page answers. Here
 the two meet. The question gets a field of the answer's kind, and what the cell shows, with the text
-and figures up to the next code in sight, prediction or heading, goes under a cover.
+and figures up to the next code in sight, prediction or heading, goes under a cover. A sentence that
+ends in a colon stays open with the code that it introduces.
 `_static/predictions.js` lifts it. A page without JavaScript, and one on paper, has neither fields
 nor covers.
 """
@@ -152,10 +153,11 @@ def follows(cell: nodes.container) -> Iterator[nodes.Node]:
     """What stands between a code cell and the next one, prediction or heading.
 
     A cell that only checks what was found out says so in words, and one whose code is folded shows
-    a figure of it: they belong to what follows.
+    a figure of it: they belong to what follows. A paragraph that ends in a colon does not, where it
+    stands right before code in sight: it introduces that code.
     """
     ends = (nodes.section, nodes.transition, nodes.footnote, prediction)
-    found = []
+    found, is_code = [], False
     for node in cell.parent.children[cell.parent.index(cell) + 1 :]:
         is_code = is_part(node, "cell_code") and FOLDED.isdisjoint(node["classes"])
         if is_code or isinstance(node, ends):
@@ -163,7 +165,14 @@ def follows(cell: nodes.container) -> Iterator[nodes.Node]:
         found.append(node)
     while found and isinstance(found[-1], nodes.Invisible):
         found.pop()  # a mark before the next heading is none of this
+    if is_code and found and isinstance(found[-1], nodes.paragraph) and ends_in_colon(found[-1]):
+        found.pop()
     yield from found
+
+
+def ends_in_colon(paragraph: nodes.paragraph) -> bool:
+    """Whether a paragraph announces what comes next."""
+    return paragraph.astext().rstrip().endswith(":")
 
 
 class Predictions(SphinxTransform):

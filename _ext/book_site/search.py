@@ -3,15 +3,15 @@
 Each becomes an entry with its place, its title, other words for it and its text. The entries go
 into a script, `_static/search-entries.js`, which `_static/search.js` loads on first use: a page
 opened from a disk may load a script, but fetch nothing. The slides' titles lead to the section
-whose cells settle them, as in the lecture map; words that mean the same are in `synonyms.yml`.
+whose cells settle them, as in the lecture map; words that mean the same are in `synonyms.yml`. A
+class brings the names of its methods, attributes and parameters, which are found as code is: whole.
 """
 
+import inspect
 import json
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ import lecture_map
 import reference_ledger
 import registry
 
+from . import plain_tex
 from .figures import numbered_table
 from .kept import Keeper
 from .library import import_path, page_of
@@ -45,18 +46,12 @@ SILENT = (  # what is no text to be searched, or is an entry of its own
 )
 LEFT_OUT = re.compile(r"lecture_map|references|library_\w+")
 """Pages of lists: what they list is found where it stands, and a function by its name."""
-SILENT_TEX = re.compile(
-    r"\\(?:text\w*|math\w+|operatorname|[lr]Vert|[lr]vert|left|right|[dt]?frac|[,;! ])\*?|[{}$]"
-)
-SIGNS = {
-    "cdot": "·", "odot": "⊙", "times": "×", "top": "⊤", "sum": "Σ", "prod": "Π", "infty": "∞",
-    "sim": "~", "approx": "≈", "neq": "≠", "ge": "≥", "le": "≤", "in": "∈", "to": "→", "dots": "…",
-    "ldots": "…", "lambda": "λ", "Delta": "Δ", "epsilon": "ε", "partial": "∂", "ell": "ℓ",
-}  # fmt: skip
 NUMBERED = re.compile(r"(Figure|Table|Exercise|Equation) %s")
 WORD = re.compile(r"[^\W\d_]\w*")
 OTHERS = re.compile(r"(?<=\.)[A-Za-z_]\w{2,}(?=[(.])|(?<=[ (])[A-Za-z_]\w{2,}(?==[^=])")
 """What code takes from others: the functions that it calls, the options that it names."""
+ATTRIBUTES = re.compile(r"^Attributes:\n((?:(?: {4}.*)?\n?)+)", re.MULTILINE)
+"""The part of a class's docstring that says what it holds."""
 WHOLE = 300
 """So many letters of a text are kept as they stand; of the rest its words, each once."""
 FREQUENT = 1 / 25
@@ -80,6 +75,8 @@ class Entry(NamedTuple):
         terms: The words of the field that a section introduces: those that it links to the glossary
             or sets in italics.
         code: What its code calls, and the errors that it shows.
+        members: The methods "mix()", properties ".d_model", attributes "mask" and parameters
+            "dropout=" of a class.
     """
 
     kind: str
@@ -89,25 +86,13 @@ class Entry(NamedTuple):
     text: str
     terms: str = ""
     code: str = ""
-
-
-def formula(tex: str) -> str:
-    """A short formula in letters and signs, to be read and found: sqrt(d_k)."""
-
-    def sign(found: re.Match) -> str:
-        greek = f"GREEK SMALL LETTER {found[1].upper()}"
-        with suppress(KeyError):
-            return SIGNS.get(found[1]) or unicodedata.lookup(greek)
-        return found[1]
-
-    rooted = re.sub(r"\\sqrt\s*(?:\{([^{}]*)\}|(\w))", r"sqrt(\1\2)", tex)
-    return re.sub(r"\\([A-Za-z]+)", sign, SILENT_TEX.sub("", rooted)).replace("\\", "")
+    members: str = ""
 
 
 def plain(node: nodes.Node) -> str:
     """The words of a node in one line; formulas inside them without TeX's commands."""
     if isinstance(node, nodes.math):
-        return formula(node.astext())
+        return plain_tex.read(node.astext())
     if isinstance(node, nodes.Text):
         return node.astext()
     if isinstance(node, SILENT) or is_exercise_node(node) or is_code(node) or is_citation(node):
@@ -234,15 +219,38 @@ def anchor_of(env: BuildEnvironment, docname: str, slug: str) -> str:
     return slugs[slug][1] if slug in slugs else slug
 
 
+def members(thing: object) -> list[str]:
+    """What a class has, each by its name, and by a sign of what it is.
+
+    Its own methods and properties have entries in the library's reference if they have a docstring;
+    attributes and parameters stand in the entry of the class.
+    """
+    if not inspect.isclass(thing):
+        return []
+    own = {
+        name: part
+        for name, part in vars(thing).items()
+        if not name.startswith("_") and inspect.getdoc(getattr(thing, name))
+    }
+    methods = [f"{name}()" for name, part in own.items() if inspect.isroutine(part)]
+    properties = [f".{name}" for name, part in own.items() if isinstance(part, property)]
+    told = ATTRIBUTES.search(inspect.getdoc(thing) or "")
+    attributes = re.findall(r"^ {4}(\w+):", told[1], re.MULTILINE) if told else []
+    passed = inspect.signature(thing).parameters
+    parameters = [f"{name}=" for name in passed if name not in attributes]
+    return [*methods, *properties, *attributes, *parameters]
+
+
 def functions() -> Iterator[tuple[str, Entry]]:
     """The library's public names, each with the page of its entry."""
+    things = reference_ledger.public_things()
     for name, text in reference_ledger.public_names().items():
         package, _, own = name.rpartition(".")
         first = re.sub(r"\s+", " ", text.split("\n\n")[0].replace("``", ""))
-        first = re.sub(r"\$([^$]+)\$", lambda found: formula(found[1]), first)
+        first = re.sub(r"\$([^$]+)\$", lambda found: plain_tex.read(found[1]), first)
         spelled = re.sub(r"_|(?<=[a-z])(?=[A-Z])", " ", own)
         entry = Entry("function", import_path(name), own, f"{spelled}; {package}", first)
-        yield page_of(name), entry
+        yield page_of(name), entry._replace(members=" ".join(members(things[name])))
 
 
 def number_of(env: BuildEnvironment, docname: str, kind: str, anchor: str) -> str:
@@ -256,17 +264,18 @@ def number_of(env: BuildEnvironment, docname: str, kind: str, anchor: str) -> st
 
 def shortened(rows: list[list]) -> list[list]:
     """The rows with long texts cut: behind the first sentences stand the other words alone."""
-    said = Counter(word for *_, text, _, _ in rows for word in set(WORD.findall(text.lower())))
+    said = Counter(word for *_, text, _, _, _ in rows for word in set(WORD.findall(text.lower())))
     frequent = {word for word, n in said.items() if n > FREQUENT * len(rows)}
-    called = Counter(name for *_, code in rows for name in set(code.split()))
+    called = Counter(name for *_, code, _ in rows for name in set(code.split()))
     return [
         [
             *row,
             shorter(text, frequent),
             terms,
             " ".join(n for n in code.split() if called[n] <= SELDOM),
+            *filter(None, [has]),
         ]
-        for *row, text, terms, code in rows
+        for *row, text, terms, code, has in rows
     ]
 
 

@@ -1,11 +1,12 @@
-"""Small pictures: the front page's list of chapters shows one figure of each.
+"""Small pictures: on the front page each box of the book's map shows a figure of its chapter.
 
 They are the chapters' own figures, taken while the pages are read, so none can be out of date. A
-picture in the list tells nothing that the title beside it does not, and is hidden from a reader who
-hears the page.
+picture in a box tells nothing that the words below it do not, and is hidden from a reader who hears
+the page.
 """
 
 import re
+from collections.abc import Iterator
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -47,6 +48,9 @@ BEST = {
 }
 """The figure that stands for each chapter: a still one, that is plain at the size of a stamp."""
 
+SECOND = {"norm": "fig-block-axes"}
+"""The figure of a box of the map whose chapter has another box before it."""
+
 SVG = re.compile(r"<svg\b[^>]*>.*?</svg>", re.S)
 OPENING = re.compile(r"<svg\b[^>]*>")
 VIEW = re.compile(r'viewBox="[^"]*"')
@@ -64,40 +68,54 @@ def small(svg: str) -> str:
 
 
 class Pictures(Keeper):
-    """Keeps the picture of each chapter as its page is read."""
+    """Keeps the pictures of each chapter as its page is read, by the figures' names."""
 
     attribute = "book_pictures"
 
-    def read(self, env: BuildEnvironment, document: nodes.document) -> str | None:
-        """The picture of the page, if it is a chapter and has the figure."""
+    def read(self, env: BuildEnvironment, document: nodes.document) -> dict[str, str] | None:
+        """The pictures of the page, if it is a chapter: that of its `BEST` figure comes first."""
         page = next((one for one in registry.chapters() if one.docname == env.docname), None)
-        name = BEST.get(page.name) if page is not None else None
-        if name is None:
+        if page is None or page.name not in BEST:
             return None
-        for figure in document.findall(nodes.figure):
-            raw = next(iter(figure.findall(nodes.raw)), None)
-            drawing = raw and name in figure["names"] and SVG.search(raw.astext())
-            if drawing:
-                return small(drawing[0])
-        LOGGER.warning("chapter %r has no figure %r to stand for it", page.name, name)
-        return None
+        drawn = dict(drawings(document))
+        wanted = [BEST[page.name], *(name for name in SECOND.values() if name in drawn)]
+        if wanted[0] not in drawn:
+            LOGGER.warning("chapter %r has no figure %r to stand for it", page.name, wanted[0])
+            return None
+        return {name: small(drawn[name]) for name in wanted}
+
+    @classmethod
+    def best(cls, env: BuildEnvironment) -> dict[str, str]:
+        """The picture that stands for each chapter, by page."""
+        return {page: next(iter(found.values())) for page, found in cls.kept(env).items()}
 
 
-class chapter_picture(nodes.General, nodes.Element):  # noqa: N801  (docutils names nodes in lower case)
-    """The place of a chapter's picture; the page is written when all pictures are known."""
+def drawings(document: nodes.document) -> Iterator[tuple[str, str]]:
+    """The figures of a page that are one drawing: the name of each, and its SVG."""
+    for figure in document.findall(nodes.figure):
+        raw = next(iter(figure.findall(nodes.raw)), None)
+        drawing = raw and SVG.search(raw.astext())
+        if drawing:
+            yield from ((name, drawing[0]) for name in figure["names"])
 
 
-def visit_picture(translator, node: chapter_picture) -> None:
-    """Write the picture; a page without one leaves its place empty."""
-    found = Pictures.kept(translator.builder.env).get(node["page"], "")
-    translator.body.append(f'<span class="bk-stamp">{found}</span>')
+class map_picture(nodes.General, nodes.Element):  # noqa: N801  (docutils names nodes in lower case)
+    """The place of a picture in a box of the map; the page is written when all are known."""
 
 
-def depart_picture(translator, node: chapter_picture) -> None:
+def visit_picture(translator, node: map_picture) -> None:
+    """Write the picture; a box without one leaves its place empty."""
+    found = Pictures.kept(translator.builder.env).get(node["page"], {})
+    best = next(iter(found.values()), "")
+    picture = found.get(SECOND.get(node["box"]), best)
+    translator.body.append(f'<span class="bk-stamp">{picture}</span>')
+
+
+def depart_picture(translator, node: map_picture) -> None:
     """Nothing is left to write."""
 
 
 def setup(app: Sphinx) -> None:
     """Register collector and node."""
     app.add_env_collector(Pictures)
-    app.add_node(chapter_picture, html=(visit_picture, depart_picture))
+    app.add_node(map_picture, html=(visit_picture, depart_picture))

@@ -87,7 +87,7 @@ def with_places(part: str, places: set[str]) -> str:
 def article(still: Still, *, after: str = "") -> str:
     """A page of the book, with its own words above its sheets."""
     name = still.page.name
-    shared = "library" if name.startswith("library") else name
+    shared = "library" if is_library(still.page) else name
     return (
         f'<article class="bk-article pp-article" id="{name}--" style="page: pp-{shared}">'
         f"{still.html}{after}</article>"
@@ -138,6 +138,19 @@ def sections_of(still: Still) -> list[str]:
     return [one for one in titles if not one.startswith("Optional") and one not in LAST]
 
 
+def is_library(page: Page) -> bool:
+    """Whether it is a page of the library's reference."""
+    return page.name.startswith("library")
+
+
+def apart(stills: list[Still]) -> tuple[list[Still], list[Still]]:
+    """What is read, and the library's reference, a third of the sheets, in which one looks up."""
+    return (
+        [still for still in stills if not is_library(still.page)],
+        [still for still in stills if is_library(still.page)],
+    )
+
+
 def contents(stills: list[Still]) -> str:
     """The list of the pages, by parts, each with room for its number, and a chapter's sections."""
 
@@ -145,14 +158,17 @@ def contents(stills: list[Still]) -> str:
         more = f'<p class="pp-sections">{" · ".join(sections)}</p>' if sections else ""
         return f'<li><a class="pp-page" href="#{name}--">{title}</a>{more}</li>'
 
-    known = {still.page.name: still for still in stills}
+    def part(caption: str, there: list[Still]) -> list[str]:
+        head = [f'<li class="pp-part">{caption}</li>'] if caption and there else []
+        return head + [line(one.page.name, one.title, sections_of(one)) for one in there]
+
+    read, looked_up = apart(stills)
+    known = {still.page.name: still for still in read}
     lines = []
     for caption, pages in registry.parts():
-        there = [known[page.name] for page in pages if page.name in known]
-        if caption and there:
-            lines.append(f'<li class="pp-part">{caption}</li>')
-        lines += [line(one.page.name, one.title, sections_of(one)) for one in there]
+        lines += part(caption, [known[page.name] for page in pages if page.name in known])
     lines.append(line("solutions", "Solutions"))
+    lines += part("Appendix", looked_up)
     return f'<nav class="bk-article pp-contents"><h1>Contents</h1><ol>{"".join(lines)}</ol></nav>'
 
 
@@ -206,10 +222,14 @@ def chapter(still: Still, about: str) -> list[str]:
 
 
 def book(stills: list[Still], front: str) -> list[str]:
-    """The whole book: a title page, the contents, all pages, the solutions; each on new sheets.
+    """The whole book, each part of it on new sheets.
+
+    A title page, the contents, all pages, the solutions; the library's reference is an appendix, so
+    that glossary, references and solutions do not stand behind it.
 
     Args:
         stills: The pages, in their order.
         front: The title page, as HTML.
     """
-    return [front, contents(stills), *(article(still) for still in stills), solutions(stills)]
+    read, looked_up = ([article(still) for still in some] for some in apart(stills))
+    return [front, contents(stills), *read, solutions(stills), *looked_up]

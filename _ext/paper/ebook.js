@@ -15,9 +15,10 @@ window.ebook = (() => {
 
   const colour = (_, name, other) => COLOURS[name] ?? (name === "ink" || name === "strong" ? "currentColor" : other ?? "inherit");
 
-  /** Marks each figure that is more than one drawing, to be photographed; what it is called. */
+  /** Marks each figure that is more than one drawing, to be photographed; what it is called. The map
+   * of the book is a list of links, and remains one. */
   function figures() {
-    return all(".sl-picture > .sl-body").map((figure, k) => {
+    return all(".sl-picture > .sl-body:not(.bm-map)").map((figure, k) => {
       figure.dataset.figure = k;
       if (figure.scrollWidth > figure.clientWidth) figure.style.zoom = figure.clientWidth / figure.scrollWidth;
       const named = figure.closest(".sl-picture[aria-label]") ?? figure;

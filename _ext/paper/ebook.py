@@ -17,7 +17,7 @@ from itertools import groupby
 from pathlib import Path
 
 from lxml import etree
-from PIL import Image
+from PIL import Image, ImageOps
 from playwright.sync_api import Browser
 from playwright.sync_api import Page as Tab
 
@@ -32,6 +32,7 @@ WIDTH = 480
 """As wide as the page is whose figures are photographed: what they say is read on a phone, too."""
 SHARP = 2  # pixels of a photograph for one of the page
 COLOURS = 128  # of a photograph
+FRAME = 8  # pixels of the page, white, around a photograph: a reader's page may be black
 COVER = {"width": 640, "height": 900}
 FOLDER = "EPUB"
 TYPES = {"png": "image/png", "css": "text/css", "xhtml": "application/xhtml+xml"}
@@ -119,8 +120,9 @@ def answers(still: Still) -> str:
 
 def small(picture: bytes) -> bytes:
     """A photograph of a figure with as many colours as a figure has."""
-    found, file = Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS), io.BytesIO()
-    found.save(file, "PNG", optimize=True)
+    framed = ImageOps.expand(Image.open(io.BytesIO(picture)).convert("RGB"), FRAME * SHARP, "white")
+    file = io.BytesIO()
+    framed.quantize(COLOURS).save(file, "PNG", optimize=True)
     return file.getvalue()
 
 

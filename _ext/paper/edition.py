@@ -33,7 +33,7 @@ def front(form: str) -> str:
     """
     made = (
         f"This is the site of the book, {form}: figures that move there stand still here, covers "
-        "are lifted, code that only draws is left out, and the solutions stand at the end."
+        "are lifted, code that only draws is left out, and the solutions stand behind the text."
     )
     title, _, rest = cited()["title"].partition(": ")
     picture = (registry.ROOT / "_static" / "soft-lookup.svg").as_uri()

@@ -171,7 +171,7 @@
     formula.typesetRoot?.setAttribute("role", "img");
     formula.typesetRoot?.setAttribute("aria-label", formula.math.trim());
   }
-  remove(".bk-cards", ".headerlink", ".copybtn", ".sl-foot", ".bk-letters", ".bk-start", "form.map-filter", "form.bk-entries");
+  remove(".bk-cards", ".headerlink", ".copybtn", ".sl-foot", ".bk-letters", ".bk-start", ".bk-look", ".bk-paper", "form.map-filter", "form.bk-entries");
   remove(".bk-cover", ".bk-guess", ".bk-verdict", ".bk-predictions", ".bk-prediction legend", ".bk-prediction input", ".bk-prediction button");
   remove("noscript", "mjx-assistive-mml:empty");
   all(".bk-prediction :is(form, fieldset, label, .bk-item)").forEach(unwrap);

@@ -25,6 +25,8 @@ TAKE = (Path(__file__).parent / "snapshot.js").read_text(encoding="utf-8")
 TELLING = {
     "fig-bpe-player": [("Merges", "10")],
     "fig-rnn-stepper": [("Next", None)] * 5,
+    "fig-matrix-microscope": [("Show all scores", None)],
+    "fig-similarity-plane": [("Turn", "40"), ("Stretch all", "1.5")],
     "fig-spectral-sliders": [("Spectral radius", "0.9")],
     "fig-seq2seq-decoder": [("Frame", "12")],
     "fig-limits-flow": [("Frame", "7")],
@@ -32,6 +34,13 @@ TELLING = {
     "fig-referent-switch": [("the chicken", None)],
     "fig-workshop": [("Fetch the model", None), ("100 tokens", None)],
     "fig-workshop-book": [("Fetch the model", None), ("100 tokens", None)],
+    "fig-modern-attention-count": [
+        ("Fetch the model", None),
+        ("anew for each token", None),
+        ("Write 100 tokens", None),
+        ("from the cache", None),
+        ("Write 100 tokens", None),
+    ],
     "fig-training-ground": [("Train", None)],
     "fig-training-page": [("Train", None)],
 }
@@ -50,9 +59,11 @@ QUIET = """async (root) => {  // some figures compute for a while, and show how 
     await new Promise((go) => setTimeout(go, 1500));
   }
 }"""
-UNFOLD = """() => document.querySelectorAll(".bk-article .optional-rest")
-  .forEach((fold) => (fold.open = true))"""
-"""What is in a closed fold has no size: it can neither be pressed nor measured."""
+UNFOLD = """() => {
+  document.querySelectorAll(".bk-article .optional-rest").forEach((fold) => (fold.open = true));
+  document.querySelector("#bk-show-every-result:not(:checked)")?.click();
+}"""
+"""What is in a closed fold or under a cover can be neither pressed nor measured."""
 READY = """async () => {
   if (window.MathJax?.startup) await MathJax.startup.promise;
   await window.bookMaths?.setAll();

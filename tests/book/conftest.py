@@ -3,12 +3,11 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from firefox import Firefox
-from firefox import program as firefox_program
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Frame, Locator, Page, Playwright, sync_playwright
 from site_checks import watched
 
 from softlookup import show
@@ -18,6 +17,7 @@ from softlookup.show.engine import engine_source
 ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(os.environ.get("SOFTLOOKUP_SITE", ROOT / "_build" / "html"))
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
+FIREFOXES = ("firefox-esr", "firefox")
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -41,15 +41,28 @@ def site_pages() -> list[str]:
     return [page.relative_to(SITE).as_posix() for page in pages if "_static" not in page.parts]
 
 
+NOT_IN_FIREFOX = {
+    "test_on_paper_a_ground_that_nobody_has_used_shows_the_recorded_training": (
+        "Playwright cannot have it show a page as it is printed"
+    ),
+    "test_a_tab_that_slept_goes_on_where_it_was": "only Chromium's own protocol freezes a tab",
+}
+"""The tests of modules with `BROWSERS` that run in Chromium alone, and why."""
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test that asks for `page_name` once for each page but the entrance, a mere redirect,
-    and one that calls JavaScript once in each of the module's `BROWSERS`.
+    and one that asks for a browser once in each of the module's `BROWSERS`.
     """
     in_both = getattr(metafunc.module, "BROWSERS", None)
-    if in_both and "functions_of" in metafunc.fixturenames:
+    if in_both and "browser" in metafunc.fixturenames:
+        alone = metafunc.function.__name__ in NOT_IN_FIREFOX
         marks = {"firefox": pytest.mark.firefox}
-        kinds = [pytest.param(kind, marks=marks.get(kind, ())) for kind in in_both]
-        metafunc.parametrize("functions_of", kinds, indirect=True, scope="module")
+        kinds = [
+            pytest.param(kind, marks=marks.get(kind, ()))
+            for kind in (["chromium"] if alone else in_both)
+        ]
+        metafunc.parametrize("browser", kinds, indirect=True, scope="module")
     if "page_name" in metafunc.fixturenames:
         pages = [page for page in site_pages() if page != "index.html"]
         metafunc.parametrize("page_name", pages or ["(no page: the site is not built)"])
@@ -64,52 +77,74 @@ def site() -> Path:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def playwright() -> Iterator[Playwright]:
+    """What drives the browsers."""
+    with sync_playwright() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright: Playwright) -> Iterator[Browser]:
     """One Chromium for all tests."""
     program = next(filter(None, map(shutil.which, CHROMIUMS)), None)
     if program is None:
         absent("no Chromium; on Debian and Ubuntu: apt-get install chromium")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
+    found = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+    yield found
+    found.close()
 
 
 @pytest.fixture(scope="session")
-def firefox() -> Iterator[Firefox]:
-    """One Firefox for all tests that also run there."""
-    program = firefox_program()
+def downloads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where Firefox lays the files that it saves."""
+    return tmp_path_factory.mktemp("downloads")
+
+
+@pytest.fixture(scope="session")
+def firefox(playwright: Playwright, downloads: Path) -> Iterator[Browser]:
+    """One Firefox for all tests that also run there: the one that distributions package.
+
+    Playwright cannot ask it for less motion page by page, so that all its pages have less. Its
+    panel of downloads would open when a page saves a file, and keep the window's focus for good:
+    Playwright's keys reach the page alone, which cannot close it.
+    """
+    program = next(filter(None, map(shutil.which, FIREFOXES)), None)
     if program is None:
         pytest.skip("no Firefox; on Debian: apt-get install firefox-esr")
-    found = Firefox(program)
+    found = playwright.firefox.launch(
+        channel="moz-firefox",
+        executable_path=program,
+        downloads_path=downloads,
+        firefox_user_prefs={
+            "ui.prefersReducedMotion": 1,
+            "browser.download.alwaysOpenPanel": False,
+        },
+    )
     yield found
     found.close()
 
 
 @pytest.fixture(scope="module")
-def functions_of(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Callable]]:
-    """Calls what some files of `softlookup.show` export, in a browser, as `maths`.
+def browser(request: pytest.FixtureRequest) -> Browser:
+    """Chromium, or the browser that is the test's turn in a module with `BROWSERS`."""
+    return request.getfixturevalue(getattr(request, "param", "chromium"))
 
-    Chromium is the browser, unless a test is marked to run in Firefox, too.
-    """
+
+@pytest.fixture(scope="module")
+def functions_of(browser: Browser) -> Iterator[Callable[[str], Callable]]:
+    """Calls what some files of `softlookup.show` export, in a browser, as `maths`."""
     pages = []
 
     def load(*scripts: str) -> Callable:
         codes = ", ".join(bundled(Path(show.__file__).parent / script) for script in scripts)
-        maths = f"Object.assign({{}}, {codes})"
-        if getattr(request, "param", "chromium") == "firefox":
-            page, place = request.getfixturevalue("firefox"), f"maths{len(pages)}"
-        else:
-            page, place = request.getfixturevalue("browser").new_page(), "maths"
+        page = browser.new_page()
         pages.append(page)
-        page.evaluate(f"() => {{ window.{place} = {maths}; }}")
-        head = "" if place == "maths" else f"const maths = globalThis.{place};"
-        return lambda code, data=None: page.evaluate(f"(data) => {{ {head} {code} }}", data)
+        page.evaluate(f"() => {{ window.maths = Object.assign({{}}, {codes}); }}")
+        return lambda code, data=None: page.evaluate(f"(data) => {{ {code} }}", data)
 
     yield load
     for page in pages:
-        if not isinstance(page, Firefox):
-            page.close()
+        page.close()
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +181,8 @@ in_each_look = pytest.mark.parametrize(
 def open_figures(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
     """Opens interactive figures in a page of their own, with nothing but their own HTML.
 
-    At the end, no request may have been made and no script error have occurred.
+    At the end, no request may have been made and no script error have occurred. Firefox does not
+    tell of files that a page reads, only of other hosts that it asks.
     """
     opened = []
 
@@ -167,6 +203,41 @@ def open_figures(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Pag
         context.__exit__(None, None, None)
         assert faults == []
         assert len(set(loaded)) <= 1  # the page itself, which a test may load anew
+
+
+@contextmanager
+def without_scripts(browser: Browser, path: Path) -> Iterator[Frame]:
+    """A page in a frame that may run no script: both browsers can do that."""
+    around = path.with_name("around.html")
+    around.write_text(f"<iframe sandbox src={path.name} width=1280 height=900></iframe>")
+    with browser.new_page() as page:
+        page.goto(around.as_uri())
+        yield page.frames[1]
+
+
+@pytest.fixture
+def saved(browser: Browser, downloads: Path) -> Callable[..., tuple[str, bytes]]:
+    """Does what saves a file; its name and what is in it."""
+
+    def in_chromium(page: Page, press: Callable) -> tuple[str, bytes]:
+        with page.expect_download() as download:
+            press()
+        return download.value.suggested_filename, download.value.path().read_bytes()
+
+    def in_firefox(page: Page, press: Callable) -> tuple[str, bytes]:
+        """Playwright does not hear of it. Until all is there, the file has no byte."""
+        press()
+        for _ in range(400):
+            page.wait_for_timeout(50)
+            whole = [one for one in downloads.iterdir() if one.suffix != ".part"]
+            if whole and whole[0].stat().st_size > 0:
+                break
+        (file,) = whole
+        content = file.read_bytes()
+        file.unlink()
+        return file.name, content
+
+    return in_firefox if browser.browser_type.name == "firefox" else in_chromium
 
 
 POOR_TARGETS = """(selector) => {

@@ -1,7 +1,11 @@
 """What is looked for on a page: each check returns the faults it found, in words."""
 
 import gzip
+import io
 import json
+import math
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html.parser import HTMLParser
@@ -11,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route
+from pypdf import PdfReader
 
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
 BEST_PRACTICE = "best-practice"  # of a page as a whole: landmarks, headings
@@ -186,11 +191,17 @@ class Watch:
         self.page.on("console", self._hear)
 
     def begin(self, viewport: dict, media: dict) -> None:
-        """Like a page that was just opened."""
+        """Like a page that was just opened, which has the focus.
+
+        In Firefox a window that was opened later takes it: Enter then presses no button of the
+        page, though the page hears the key.
+        """
         self.faults, self.loaded = [], []
         self.page.set_viewport_size(viewport)
         self.page.emulate_media(**media)
         self.page.set_default_timeout(USUAL_TIMEOUT)
+        self.page.bring_to_front()
+        self.page.wait_for_function("document.hasFocus()")
 
     def clean(self) -> bool:
         """Leave nothing of what was done on the page; False if something stays."""
@@ -198,7 +209,8 @@ class Watch:
             return False
         self.faults, self.loaded = [], []  # nobody hears what the end of the document does
         self.page.goto("about:blank")
-        self.page.mouse.move(-1, -1)
+        outside = 0 if self.page.context.browser.browser_type.name == "firefox" else -1
+        self.page.mouse.move(outside, outside)  # Firefox knows no point beyond its page
         return True
 
     def _answer(self, route: Route) -> None:
@@ -241,8 +253,8 @@ def watched(browser: Browser, **options) -> Iterator[tuple[Page, list[str], list
         watch = Watch(browser, options)
     else:
         idle.remove(watch)
-    watch.begin(viewport, media)
     try:
+        watch.begin(viewport, media)
         yield watch.page, watch.faults, watch.loaded
     except BaseException:
         watch.page.context.close()
@@ -255,6 +267,7 @@ def watched(browser: Browser, **options) -> Iterator[tuple[Page, list[str], list
 
 STILL = 0.05
 LONGEST_TASK = 200  # milliseconds
+LOADS = 3  # at most
 LAYOUT_SHIFT = """() => new Promise((done) => {
   let sum = 0;
   new PerformanceObserver((list) => list.getEntries().forEach((one) => { sum += one.value; }))
@@ -294,8 +307,19 @@ def shift_faults(page: Page) -> list[str]:
 def task_faults(browser: Browser, path: Path) -> list[str]:
     """While a page loads, no task may keep its thread busy for long, or it would not answer.
 
-    Counted is the time that the processor works on it: a machine that is busy makes it no longer.
+    Counted is the time that the processor works on it. What else the machine does makes it longer,
+    never shorter: the page needs what the quickest of a few loads needs.
     """
+    least = math.inf
+    for _ in range(LOADS):
+        least = min(least, _longest_task(browser, path))
+        if least <= LONGEST_TASK:
+            return []
+    return [f"a task takes {least:.0f} ms while it loads"]
+
+
+def _longest_task(browser: Browser, path: Path) -> float:
+    """Of one load, in milliseconds of the processor."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     browser.start_tracing(page=page, categories=["toplevel"])
     try:
@@ -309,8 +333,7 @@ def task_faults(browser: Browser, path: Path) -> list[str]:
     tasks = [one["tdur"] / 1000 for one in told
              if one["name"].endswith("RunTask") and "tdur" in one
              and names.get((one["pid"], one["tid"])) == "CrRendererMain"]  # fmt: skip
-    longest = max(tasks)
-    return [f"a task takes {longest:.0f} ms while it loads"] if longest > LONGEST_TASK else []
+    return max(tasks)
 
 
 def thin_out(page: Page) -> None:
@@ -345,8 +368,13 @@ def axe_faults(
 
 
 def scroll_faults(page: Page) -> list[str]:
-    """The page as a whole must not scroll sideways."""
-    wide, room = page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")
+    """The page as a whole must not scroll sideways.
+
+    Its room is the root's `clientWidth`: a phone's `innerWidth` grows with what is too wide.
+    """
+    wide, room = page.evaluate(
+        "() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
     return [f"the page scrolls sideways: {wide} px in {room}"] if wide > room else []
 
 
@@ -364,6 +392,14 @@ def formula_faults(page: Page) -> list[str]:
     return page.evaluate("""() => [...document.querySelectorAll('html:not(.bk-tex) .math')]
       .filter((one) => one.querySelector('mjx-container') === null)
       .map((one) => `a formula is not set: ${one.textContent.slice(0, 60)}`)""")
+
+
+def head_faults(html: str) -> list[str]:
+    """What stands twice in a page's head: the names of metas, "title"."""
+    head = html[: html.index("</head>")]
+    said = re.findall(r'<meta (?:name|property|content="[^"]*" name)="([^"]+)"', head)
+    said += re.findall(r"<(title)>", head)
+    return sorted(name for name, number in Counter(said).items() if number > 1)
 
 
 def figure_faults(page: Page) -> list[str]:
@@ -431,6 +467,11 @@ def focus_faults(page: Page, stops: int) -> list[str]:
         if focus and not (focus["ring"] and focus["shown"]):
             faults.append(f"focus cannot be seen: {focus['name']}")
     return faults
+
+
+def words_by_sheet(printed: bytes) -> list[set[str]]:
+    """The words on each sheet of a PDF."""
+    return [set(sheet.extract_text().split()) for sheet in PdfReader(io.BytesIO(printed)).pages]
 
 
 def transfer_size(files: list[Path]) -> int:

@@ -40,7 +40,7 @@ def test_the_modules_are_those_of_lecture_004():
 
 
 def test_what_flows_passes_the_steps_in_order():
-    path = ["tokenise", "embed", "attend", "feed-forward", "norm", "output"]
+    path = ["tokenize", "embed", "attend", "feed-forward", "norm", "output"]
     steps = [node.id for node in NODES if node.step]
     assert [step for step in steps if step in path] == path
     assert set(steps) - set(path) == {"positions"}

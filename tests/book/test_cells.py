@@ -12,13 +12,6 @@ from test_map import asserts, cells, tree
 import registry
 from book_site.checks import check_words, fold, words_and_code
 
-NOT_YET = {
-    "slides_under_test",
-    "bugs",
-    "larger_machines",
-}
-"""Pages whose cells still teach and check at once. A page that has become clean must leave."""
-
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 AXES = {"ax", "axes", "axis", "fig", "figure", "matplotlib", "plt", "pyplot"}
 DRAWING = {
@@ -72,14 +65,7 @@ def test_each_cell_teaches_or_checks(page):
         for cell in cells(page.path)
         if cell["cell_type"] == "code" and (told := faults(cell))
     }
-    if page.name in NOT_YET:
-        assert found, f"all cells are clean now: take {page.name} from NOT_YET"
-    else:
-        assert not found
-
-
-def test_the_table_names_pages_of_the_book():
-    assert {page.name for page in registry.notebooks()} >= NOT_YET
+    assert not found
 
 
 def code_cell(source: str, *tags: str) -> dict:

@@ -108,7 +108,7 @@ def press(page, name):
 def overwrite(page, scores):
     sliders = page.locator(".ds-score input")
     for j, score in enumerate(scores):
-        sliders.nth(j).fill(str(score))
+        sliders.nth(j).fill(f"{score:g}")
 
 
 def shown_numbers(page, part):

@@ -79,7 +79,9 @@ def test_a_step_says_what_it_did_to_each_tensor(engine):
         const run = new engine.TrainingRun(twin, {ids: data.batches[0][0], nSteps: 20, length: 9,
             batchSize: 4, optimizer: "adamw", rate: 0.02});
         run.pieces = data.batches.values();
-        return run.stepAndSee();""",
+        const seen = run.stepAndSee();
+        run.step();  // what was seen stays
+        return {...seen, gradients: lists(Object.fromEntries(run.gradients))};""",
         data,
     )
     assert found["step"] == 1
@@ -89,6 +91,8 @@ def test_a_step_says_what_it_did_to_each_tensor(engine):
     for name, parameter in model.named_parameters():
         one, old = tensors[name], before[name]
         assert one["shape"] == list(parameter.shape)
+        gradient = found["gradients"][name]
+        assert gradient == pytest.approx(parameter.grad.flatten().tolist(), abs=1e-12), name
         assert one["gradient"] == pytest.approx(parameter.grad.norm().item(), abs=1e-10)
         assert one["before"] == pytest.approx(old.norm().item(), abs=1e-10)
         assert one["weight"] == pytest.approx(parameter.detach().norm().item(), abs=1e-6)
@@ -255,7 +259,7 @@ WORK = """const ids = Array.from({length: 300}, (_, i) => i % 7);
 
 
 def test_a_worker_reports_pauses_and_goes_on(worker):
-    reports, steps, ends, one, alone, lines, message = worker(
+    reports, steps, ends, one, alone, lines, message, unseen = worker(
         WORK
         + """const message = await ask("train", {}).catch((error) => error.message);
         await ask("load", {config: data.config, seed: 3});
@@ -274,10 +278,12 @@ def test_a_worker_reports_pauses_and_goes_on(worker):
             if (heldOut !== undefined) alone.push([step, heldOut]);
         });
         const lines = await ask("count", {ids, heldOut, vocabSize: 13});
-        return [reports, steps, ends, one, alone, lines, message];""",
+        const unseen = await ask("gradient", {name: "norm.weight"}).catch((error) => error.message);
+        return [reports, steps, ends, one, alone, lines, message, unseen];""",
         config=dataclasses.asdict(QUICK),
     )
     assert message == "a model must be loaded first" or message == "a run must be begun first"
+    assert unseen.startswith("a step of this tensor must have been seen")
     assert ends == [{"finished": False}, {"finished": True}]
     paused = one["step"]
     assert sorted([*steps, paused]) == list(range(1, 41))

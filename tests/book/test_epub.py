@@ -9,14 +9,28 @@ from collections import Counter
 from datetime import date
 
 import pytest
-from conftest import SITE, absent
+from conftest import ROOT, SITE, absent
 from lxml import etree
 from lxml import html as pages
+from PIL import Image, ImageChops
+from site_checks import words_by_sheet
 
 import epub
 import registry
-from paper.ebook import WIDTH, Edition, File, Section, ebook, page, places_of
-from paper.snapshot import take
+from paper.ebook import (
+    FRAME,
+    WIDTH,
+    Edition,
+    File,
+    Section,
+    ebook,
+    files_of,
+    page,
+    places_of,
+)
+from paper.snapshot import Still, take
+from softlookup.show.book_map import NODES, map_html
+from softlookup.show.figure import figure_html
 
 NAME = "objectives"  # a short chapter with a figure that moves, and formulas
 X = {
@@ -149,6 +163,14 @@ def article():
 
 
 @pytest.mark.browser
+def test_nothing_on_the_cover_touches_its_edge(browser, still, tmp_path):
+    picture = Image.open(io.BytesIO(epub.cover(browser, still, tmp_path))).convert("RGB")
+    inked = ImageChops.difference(picture, Image.new("RGB", picture.size, "white")).getbbox()
+    left, top, right, bottom = inked
+    assert min(left, top, picture.width - right, picture.height - bottom) > picture.width / 20
+
+
+@pytest.mark.browser
 def test_a_chapter_has_all_its_formulas_and_figures(written):
     kind, path = written
     files = opened(path.read_bytes())
@@ -168,6 +190,39 @@ def test_a_chapter_has_all_its_formulas_and_figures(written):
         assert len(words) > 20
     for source in text.xpath("//x:img/@src", namespaces=X):
         assert files[f"EPUB/{source}"].startswith(b"\x89PNG")
+
+
+ROWS = "".join(f"<tr><td>row{k}</td></tr>" for k in range(1, 21))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("room", [10, 14, 18, 22])
+@pytest.mark.parametrize(
+    ("piece", "together"),
+    [
+        (f"<table><thead><tr><th>head</th></tr></thead>{ROWS}</table>", {"head", "row1", "row2"}),
+        ("<p>these</p><ul><li>one</li><li>two</li></ul>", {"these", "one"}),
+    ],
+    ids=["the head of a table", "words and a list"],
+)
+def test_a_screens_end_leaves_together_what_is_read_together(browser, piece, together, room):
+    style = (ROOT / "_ext/paper/ebook.css").read_text(encoding="utf-8")
+    tab = browser.new_page()
+    tab.set_content(f'<style>{style}</style><div style="height: {200 - room}mm"></div>{piece}')
+    on = words_by_sheet(tab.pdf(width="120mm", height="200mm"))
+    tab.close()
+    assert any(together <= words for words in on), on
+
+
+@pytest.mark.browser
+def test_a_photograph_is_white_all_around(written):
+    files = opened(written[1].read_bytes())
+    photographs = [files[path] for path in files if re.search(r"pictures/[^/]*-\d+\.png", path)]
+    assert photographs
+    for content in photographs:
+        picture = Image.open(io.BytesIO(content)).convert("L").point(lambda grey: 255 - grey)
+        left, top, right, bottom = picture.getbbox()
+        assert min(left, top, picture.width - right, picture.height - bottom) >= FRAME
 
 
 @pytest.mark.browser
@@ -203,3 +258,14 @@ def test_epubcheck_finds_no_fault(written):
     command = [*start, program, "--failonwarnings", str(written[1])]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.mark.browser
+def test_the_map_of_the_book_is_a_list_of_links_and_no_photograph(browser, tmp_path):
+    shown = figure_html(map_html("the map of the book"), caption="The map.", name="fig-map")
+    text = f"<h1>A page</h1>{shown.replace('lecture_map.html', '#tasks--')}"
+    still = Still(registry.by_name()["intro"], "A page", text, "", *[()] * 4)
+    (file,), pictures = files_of(browser, still, tmp_path, as_pictures=False)
+    assert pictures == {}
+    labels = pages.fromstring(file.html).xpath("//a[@href]/span[@class='bm-label']")
+    assert [one.text for one in labels] == [node.label for node in NODES]

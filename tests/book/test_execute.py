@@ -156,7 +156,7 @@ def test_outputs_are_kept_with_the_code_that_ran_not_with_what_was_written_meanw
 
 
 def test_on_a_terminal_one_line_is_redrawn_and_elsewhere_each_notebook_is_a_line(tmp_path):
-    book = Book(tmp_path, a=["1"], b=["import time\ntime.sleep(2)"])
+    book = Book(tmp_path, a=["1"], b=["import time\ntime.sleep(4)"])
     reader, writer = pty.openpty()
     process = book.start(stdout=writer, stderr=writer)
     os.close(writer)

@@ -54,6 +54,65 @@ TOUR = """([nth, probe]) => {
   throw new Error("the controls have no end");
 }"""
 """Moves every control of a figure, one after the other; a probe looks at the page after each."""
+HEIGHT = "() => document.querySelector('figure').getBoundingClientRect().height"
+HEIGHTS = """(leave) => {
+  const body = document.querySelector(".sl-body");
+  const found = [];
+  const note = (one, value) => {
+    const {height} = body.closest("figure").getBoundingClientRect();
+    found.push([`${one.outerHTML.slice(0, 120)} at ${value}`, height]);
+  };
+  const put = (one, value) => {
+    one.value = value;
+    for (const name of ["input", "change"]) one.dispatchEvent(new Event(name, {bubbles: true}));
+    note(one, value);
+  };
+  const press = (one, key) => {
+    const event = {key, shiftKey: true, bubbles: true, cancelable: true};
+    one.dispatchEvent(new KeyboardEvent("keydown", event));
+  };
+  for (let k = 0; k < 400; k += 1) {
+    const one = [...body.querySelectorAll("button, input, select, [role=slider]")]
+      .filter((one) => one.checkVisibility({visibilityProperty: true}) && !one.disabled)
+      .filter((one) => !one.matches(leave))[k];
+    if (!one) return found;
+    if (one.matches("button, [type=radio], [type=checkbox]")) {
+      for (let n = 0; n < 4 && one.isConnected && !one.disabled; n += 1) {
+        one.click();
+        note(one, `press ${n + 1}`);
+      }
+    } else if (one.type === "range") {
+      const [low, high, home] = [Number(one.min || 0), Number(one.max || 100), one.value];
+      for (const share of [0, 0.1, 0.25, 0.5, 0.75, 0.9, 1]) put(one, low + share * (high - low));
+      for (const value of [home, k % 2 ? low : high]) put(one, value);
+    } else if (one.matches("select")) {
+      for (const {value} of one.options) put(one, value);
+    } else if (one.type === "number") {
+      for (const value of [one.min, one.max, "", 1]) put(one, value);
+    } else {
+      for (const key of ["ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"]) {
+        for (let n = 0; n < 9 && one.isConnected; n += 1) press(one, key);
+        note(one, key);
+      }
+    }
+  }
+  throw new Error("the controls have no end");
+}"""
+"""Moves every control of a figure to its ends and between; how tall the figure is after each."""
+LINE = 8  # pixels, less than a line of text
+OWN_WORDS = "textarea, [type=text]"  # the reader's own text is as long as it is
+ANSWERS = {
+    "bug_hunt": ".bh-ask, .bh-line",  # runs the tests, or names the bug, which runs them, too
+    "workshop": "[name=bench]",  # each bench is a figure of its own
+    "training_ground": "select[name=text]",  # "my own" shows a field for the reader's text
+}
+"""What shows more of a figure when the reader asks for it, and may be asked for at any time."""
+OPENINGS = {
+    "matrix_microscope": ".mm-open",  # its lower half
+    "referent_switch": "[name=answer] >> nth=0",  # a guess, before the words are shown
+    "workshop": ".wk-fetch",  # the model, which a reader asks for
+}
+"""What is pressed before there is all of a figure; from then on it is as tall as it is."""
 STATE = """() => {
   const body = document.querySelectorAll(".sl-body")[%d];
   const values = [...body.querySelectorAll("input, select, textarea")].map((one) =>
@@ -270,6 +329,26 @@ def control_faults(page):
 
 
 @each_figure
+@pytest.mark.parametrize("width", [390, 1280], ids=["narrow", "wide"])
+def test_its_height_does_not_jump(open_example, folder, width):
+    """What stands below a figure stays where it is, whatever a reader moves in it."""
+    page = open_example(folder, width=width, reduced_motion="reduce")
+    left = [OWN_WORDS, *filter(None, [ANSWERS.get(folder)])]
+    first = page.evaluate(HEIGHT)
+    if folder in OPENINGS:
+        opening = page.locator(OPENINGS[folder])
+        if opening.is_visible():  # a phone shows all of the microscope, part by part
+            opening.dispatch_event("click")
+            opened = settled(page, HEIGHT)
+            assert opened > first + LINE, "it does not open anything"
+            first = opened
+        left.append(OPENINGS[folder].split(" ")[0])
+    found = page.evaluate(HEIGHTS, ", ".join(left))
+    jumps = [f"{height:.0f} after {moved}" for moved, height in found if abs(height - first) > LINE]
+    assert jumps == [], f"{first:.0f} at first"
+
+
+@each_figure
 def test_it_is_heard_and_its_controls_have_names_and_keys(open_example, folder):
     """A screen reader hears what comes out, and a notebook leaves the keys to the controls."""
     page = open_example(folder)
@@ -341,6 +420,8 @@ def test_two_on_a_page_do_not_share_anything(open_example, folder):
     page = open_example(folder, n=2)
     first = settled(page, STATE % 0)
     assert [moved for moved, state in tour(page, STATE % 0, nth=1) if state != first] == []
+    for playing in page.get_by_role("button", name="Pause", exact=True).all():
+        playing.click()  # the tour has pressed Play
     second = settled(page, STATE % 1)
     assert second != first
     assert [moved for moved, state in tour(page, STATE % 1) if state != second] == []

@@ -68,6 +68,26 @@ def test_the_sections_to_pass_over_stand_in_their_chapters():
         assert f"\n## {head}\n" in f"\n{text}\n" or f"\n### {head}\n" in f"\n{text}\n", head
 
 
+LISTS = ["lecture_map", "glossary", "library"]
+
+
+@pytest.mark.parametrize("height", [900, 768])
+def test_one_begins_or_looks_something_up_at_most_half_a_screen_below_the_first(
+    browser, site, height
+):
+    with watched(browser, viewport={"width": 1280, "height": height}) as (page, _, _loaded):
+        open_page(page, site / "intro.html")
+        links = page.locator(":is(.bk-start, .bk-look) a")
+        names = links.evaluate_all("(all) => all.map((one) => one.href.split('/').at(-1))")
+        pages = [registry.by_name()[name] for name in ("tasks", *LISTS)]
+        assert names == [f"{one.docname.split('/')[-1]}.html" for one in pages]
+        for link in links.all():
+            box = link.bounding_box()
+            assert box["y"] + box["height"] < 1.5 * height
+        figure = page.locator("#fig-soft-lookup").bounding_box()
+        assert figure["y"] < links.first.bounding_box()["y"]
+
+
 def test_in_the_site_the_lookup_answers_and_the_map_leads_on(browser, site):
     with watched(browser, viewport={"width": 390, "height": 900}) as (page, faults, _):
         open_page(page, site / "intro.html")

@@ -87,17 +87,19 @@ def test_what_the_page_says_of_the_numbers():
         bought[idea.key] = middle(before.key) - middle(idea.key)
     networks = [idea.key for idea in ideas() if idea.rate]
     assert all(min(rows[key]["bits"]) > middle("kneser-ney") for key in networks)
-    assert max(rows["kneser-ney"]["seconds"]) < min(rows["window"]["seconds"])
+    assert 10 * max(rows["kneser-ney"]["seconds"]) < min(rows["longer"]["seconds"])
     assert min(rows["head"]["bits"]) > middle("pairs")
-    assert abs(bought["places"]) <= max(spread("head"), spread("places"))
-    assert abs(bought["modern"]) <= max(spread("rotary"), spread("modern"))
-    assert bought["block"] > bought["heads"] > spread("heads")
-    assert middle("state") > middle("window") > middle("gates")
+    assert bought["places"] <= 0
+    assert bought["heads"] > 4 * spread("heads")
+    assert 0.9 < bought["block"] / bought["heads"] < 1.1
+    assert min(middle("state"), middle("gates")) > middle("window")
+    assert abs(bought["gates"]) <= max(spread("state"), spread("gates"))
     assert bought["depth"] < 0
     assert bought["cosine"] < 0
     others = [idea.key for idea in ideas()][10:]
     two = [bought[others.pop(others.index(key))] for key in ("rotary", "muon")]
-    assert min(two) > sum(max(bought[key], 0) for key in others)
+    assert min(two) > bought["longer"] == max(bought[key] for key in others)
+    assert 6 < bought["rotary"] / bought["modern"] < 6.5
     assert max(row["training"] for row in rows.values()) == rows["kneser-ney"]["training"]
     assert 16 * rows["near"]["kept"] < rows["muon"]["kept"]
     assert middle("near") < middle("muon")
@@ -111,7 +113,7 @@ def test_what_the_page_says_of_the_plan():
     assert last.n_steps == 8 * N_STEPS
     for said in (
         f"makes {N_STEPS:,} steps of eight pieces of {CONTEXT} bytes",
-        f"{N_STEPS * ledger.BATCH * CONTEXT:,} bytes, the whole text not quite one and a half",
+        f"{N_STEPS * ledger.BATCH * CONTEXT:,} bytes, the whole text a little more than once",
         f"are {D_MODEL} numbers wide; a state, or the hidden layer behind eight bytes, has "
         f"{D_STATE}",
         f"begin {CONTEXT // 2} apart",
@@ -120,7 +122,26 @@ def test_what_the_page_says_of_the_plan():
         f"A window then has {learn.n} of them, which are {CONTEXT} bytes as well",
     ):
         assert said in page
-    assert 1.4 < N_STEPS * ledger.BATCH * CONTEXT / learn.n_bytes < 1.5
+    assert 1.05 < N_STEPS * ledger.BATCH * CONTEXT / learn.n_bytes < 1.1
+    assert 350_000 < learn.n_bytes < 450_000
+    assert (ideas()[2].make.keywords["n"], ideas()[2].kept_bytes) == (12, 11)
+
+
+def numbers_of(changes):
+    """What a trial sets, each number by its name."""
+    options = dict(changes)
+    return getattr(options.pop("make", None), "keywords", {}) | options
+
+
+@pytest.mark.parametrize("key", ledger.grids())
+def test_no_choice_stands_at_an_end_of_what_was_tried(key):
+    """Where the best of those tried is the first or the last, a better one may lie beyond it."""
+    idea = next(idea for idea in ideas() if idea.key == key)
+    own = numbers_of({"make": idea.make, "rate": idea.rate, "matrix_rate": idea.matrix_rate})
+    tried = [numbers_of(changes) for changes in ledger.grids()[key]]
+    for name in tried[0]:
+        values = {trial[name] for trial in tried}
+        assert len(values) == 1 or min(values) < own[name] < max(values)
 
 
 # how it is measured

@@ -7,10 +7,11 @@ from functools import cache
 
 import pytest
 from bs4 import BeautifulSoup, Tag
+from conftest import ROOT
 from sphinx.util.inventory import InventoryFile
 
 import reference_ledger as ledger
-from book_site import library
+from book_site import inventories, library
 
 NAMES = list(ledger.public_names())
 
@@ -62,6 +63,29 @@ def test_a_signature_has_all_arguments_as_they_are_written(site, name):
         place = told.index(argument.name, place)  # all of them, in their order
         if isinstance(argument.default, bool):
             assert f"{argument.name}: bool = {argument.default}" in told
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_entry_leads_to_the_lines_of_its_code(site, name):
+    thing = inspect.unwrap(ledger.public_things()[name])
+    link = field(entry(site, name), "Code").a
+    file, first, last = re.search(r"/blob/main/(.+)#L(\d+)-L(\d+)$", link["href"]).groups()
+    lines = (ROOT / file).read_text(encoding="utf-8").split("\n")[int(first) - 1 : int(last)]
+    assert "\n".join(lines).rstrip() == inspect.getsource(thing).rstrip()
+    assert link.get_text() == f"{file}, line {first}"
+
+
+def test_what_it_is_compared_with_leads_to_the_documentation_of_pytorch_and_numpy(site):
+    peers = {row["peer"] for name in NAMES for row in ledger.read()[name]}
+    theirs = {peer for peer in peers if peer.startswith(("torch.", "numpy."))}
+    assert theirs <= inventories.documented()
+    addresses = tuple(inventories.PROJECTS.values())
+    for name in NAMES:
+        told = field(entry(site, name), "Compared with")
+        links = {a.get_text(): a["href"] for a in told.select("a.external")}
+        expected = {row["peer"] for row in ledger.read()[name]} & theirs
+        assert links.keys() >= expected, name
+        assert all(link.startswith(addresses) for link in links.values()), name
 
 
 def test_a_signature_shows_shapes_and_no_names_that_only_its_file_knows(site):

@@ -162,6 +162,37 @@ def test_a_concept_is_found_by_what_its_row_says(page, words, concept):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize(
+    "title",
+    ["Positional Encoding (5)", "Attention is all you need", "Skip Gram Continued", "NLP Tasks"],
+)
+def test_the_slide_that_is_called_so_stands_first(page, title):
+    before = page.evaluate(SEEN)["rows"]
+    found = asked(page, title, order="lecture")["rows"]
+    assert found[0].lower() == title.lower()
+    first = asked(page, title)["rows"][0]
+    called = [
+        lecture_map.name_of(row)
+        for row in ROWS
+        for titles in lecture_map.titles(row).values()
+        if title.lower() in [one.lower() for one, _ in titles]
+    ]
+    assert first in called
+    assert asked(page)["rows"] == before  # and the order is back
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_what_was_asked_for_stands_in_sight(page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    asked(page, "Positional Encoding (5)")
+    row = page.locator(".map-rows > li .map-name:visible").first.bounding_box()
+    field = page.get_by_role("searchbox", name="Find").bounding_box()
+    assert row["y"] + row["height"] < 800
+    assert row["y"] - field["y"] < 400  # half a screen
+
+
+@pytest.mark.browser
 def test_a_section_is_found_and_a_test_is_not(page):
     first = page.locator("#map-chapter-14 li a").nth(1).inner_text()
     assert asked(page, first)["rows"]

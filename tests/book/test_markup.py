@@ -41,3 +41,27 @@ def test_no_two_exercises_have_one_id():
     )
     page = mend(exercise.format("ex-a") + exercise.format("ex-b"))
     assert re.findall(r'\bid="([^"]+)"', page) == ["ex-a", "ex-b"]
+
+
+def test_a_signature_is_written_without_a_span_for_each_word():
+    """The spans that Sphinx puts round words and signs go; the text and its links stay."""
+    word = '<span class="pre">{}</span>'.format
+    link = f'<a class="reference" href="#t">{word("Tensor")}</a>'
+    named = f'<span class="sig-name descname">{word("f")}</span><span class="sig-paren">(</span>'
+    name, colon = f'<span class="n">{word("x")}</span>', f'<span class="p">{word(":")}</span>'
+    kind = f'<span class="w"> </span><span class="n">{link}</span>'
+    argument = f'<em class="sig-param">{name}{colon}{kind}</em>'
+    page = mend(f'<dl><dt class="sig">{named}<dl><dd>{argument},</dd></dl></dt></dl>')
+    assert '<span>x: <a class="reference" href="#t">Tensor</a>,</span>' in page
+    assert 'class="sig-name descname">f</span><span class="sig-paren">(</span>' in page
+    assert word("f") not in page
+    assert word("g") in mend(f"<p><code>{word('g')}</code></p>")
+
+
+def test_a_formula_in_an_answer_is_set_and_code_stays():
+    told = "Not “about $10^{-8}$”: it is $x$, <code>$x$</code>"
+    page = mend(f'<details class="sl-reveal"><ul><li>{told}</li></ul></details>')
+    assert re.findall(r"\\\(.*?\\\)", page) == [r"\(10^{-8}\)", r"\(x\)"]
+    assert page.count('class="math notranslate nohighlight"') == page.count("<noscript>") == 2
+    assert "<code>$x$</code>" in page
+    assert "$x$" in mend("<p>$x$</p>")  # the text's own formulas are Sphinx's

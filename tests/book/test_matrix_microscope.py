@@ -12,7 +12,7 @@ from conftest import DARK, LIGHT, drag_by_finger
 
 from softlookup.attention import attention, attention_scores, attention_weights
 from softlookup.masks import causal_mask, padding_mask, window_mask
-from softlookup.show import MatrixMicroscope
+from softlookup.show import MatrixMicroscope, SoftLookup
 
 pytestmark = pytest.mark.browser
 
@@ -36,11 +36,13 @@ def example():
 
 @pytest.fixture
 def open_figure(open_figures):
-    """Opens microscopes in one page, one in its first state if none is given."""
+    """Opens microscopes in one page, one in its first state if none is given, with both halves."""
 
-    def open_page(*figures, **options):
+    def open_page(*figures, whole=True, **options):
         page = open_figures(*(figures or (microscope(),)), ready=".mm-cell:visible", **options)
         page.evaluate("document.querySelectorAll('.mm-more').forEach((one) => (one.open = true))")
+        if whole:
+            page.evaluate("document.querySelectorAll('.mm-open').forEach((one) => one.click())")
         return page
 
     return open_page
@@ -530,7 +532,7 @@ def test_eight_tokens_fit_a_phone_and_only_their_matrices_scroll(open_figure):
     page = open_figure(MatrixMicroscope(words, x, W_Q, W_K, W_V), width=390)
     picture = page.locator(".sl-picture")
     assert picture.evaluate("(box) => box.scrollWidth <= box.clientWidth")
-    scrolls = page.locator(".mm-matrix .sl-scroll").last
+    scrolls = page.locator(".mm-matrix .sl-scroll").first  # the weights
     assert scrolls.evaluate("(box) => box.scrollWidth > box.clientWidth")
 
 
@@ -550,7 +552,24 @@ def test_a_phone_shows_tokens_and_weights_and_one_part_of_the_rest(open_figure):
     assert page.locator(".mm-part-weight").is_visible()
 
 
-def test_a_wide_page_shows_all_parts_at_once(open_figure):
-    page = open_figure()
+def test_a_wide_page_shows_the_steps_of_one_query_and_a_button_the_rest(open_figure):
+    page = open_figure(whole=False)
+    shown = {name: page.locator(f".mm-part-{name}") for name in ("keys", "weight", "values")}
+    folded = {name: page.locator(f".mm-part-{name}") for name in ("scores", "masks")}
+    assert all(one.is_visible() for one in shown.values())
+    assert page.locator('[data-entry="weights-0-0"]').is_visible()
+    assert not any(one.is_visible() for one in [*folded.values(), page.locator(".mm-symmetry")])
+    page.get_by_role("button", name="Show all scores", expanded=False).click()
     assert all(one.is_visible() for one in page.locator(".mm-part").all())
+    assert page.locator(".mm-symmetry").is_visible()
+    assert not page.locator(".mm-views").is_visible()
+    page.get_by_role("button", name="Reset").click()
+    assert folded["scores"].is_visible()
+    page.get_by_role("button", name="Hide all scores", expanded=True).click()
+    assert not folded["scores"].is_visible()
+
+
+def test_a_figure_below_changes_nothing_of_its_look(open_figures):
+    """Each brings the kit's style with it, and what comes later wins where rules are equal."""
+    page = open_figures(microscope(), SoftLookup(), ready=".mm-cell:visible")
     assert not page.locator(".mm-views").is_visible()

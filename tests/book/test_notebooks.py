@@ -1,7 +1,9 @@
 """The chapters as documents: their anatomy, their cells, what they print."""
 
 import ast
+import html
 import importlib
+import json
 import pkgutil
 import re
 from pathlib import Path
@@ -215,3 +217,29 @@ def test_outputs_are_dropped_when_the_fetched_data_change(tmp_path, monkeypatch)
     assert execute.fingerprint() != before
     monkeypatch.delenv("SOFTLOOKUP_DATA")
     assert execute.cache_folder() == softlookup_cache_folder()
+
+
+def wrong_guesses(cell: nbformat.NotebookNode) -> list[int]:
+    """How many wrong guesses each ``reveal`` of a cell names."""
+    return [
+        len(keyword.value.keys)
+        for node in ast.walk(tree(cell))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "reveal"
+        for keyword in node.keywords
+        if keyword.arg == "wrong" and isinstance(keyword.value, ast.Dict)
+    ]
+
+
+def told_wrong(cell: nbformat.NotebookNode) -> list[int]:
+    """How many of them the cell has told."""
+    pages = [out.data.get("text/html", "") for out in cell.get("outputs", []) if "data" in out]
+    found = [re.search(r'data-reveal="([^"]*)"', page) for page in pages]
+    counts = [len(json.loads(html.unescape(hit[1]))["wrong"]) for hit in found if hit]
+    return [count for count in counts if count]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=stem)
+def test_no_guess_that_is_named_wrong_is_right(path):
+    """``reveal`` leaves it out, since in another size it may be right; here it must be wrong."""
+    cells = [cell for cell in executed(path).cells if cell.cell_type == "code"]
+    assert [wrong_guesses(cell) for cell in cells] == [told_wrong(cell) for cell in cells]

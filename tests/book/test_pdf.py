@@ -3,14 +3,17 @@
 import re
 
 import pytest
-from conftest import SITE
+from conftest import ROOT, SITE
 from lxml import html as pages
 from pypdf import PdfReader
+from site_checks import words_by_sheet
 
 import pdf
 import registry
-from paper.document import chapter, contents, head_of, linked
+from paper.document import book, chapter, contents, document, head_of, linked, opened
 from paper.snapshot import FIND, TAKE, TELLING, UNFOLD, Still, take
+from softlookup.show.book_map import NODES, map_html
+from softlookup.show.figure import figure_html
 
 NAME = "objectives"  # a short chapter with a figure that moves, and predictions
 CONTROLS = [
@@ -153,6 +156,8 @@ def test_words_above_the_sheets_may_hold_quotes():
 
 
 PLANTED = """<article class="bk-article"><h1>A page</h1>
+<p class="bk-start"><a href="#a">Start</a></p><p class="bk-look"><a href="#a">A word</a></p>
+<p class="bk-paper">On paper: <a href="#a">the whole book</a></p>
 <details class="sl-reveal"><summary>Answer</summary><p>3</p><ul><li>Not 1: too few.</li>
 <li>Not 2: too few.</li><li>Not 7: many: no.</li></ul></details>
 <section id="a"><h2>Short</h2><p>A line.</p></section>
@@ -175,9 +180,102 @@ def test_guesses_that_are_wrong_for_one_reason_stand_in_one_line(planted):
 
 
 @needs_browser
+def test_what_leads_on_through_the_site_or_to_this_very_book_is_left_out(planted):
+    names = ("bk-start", "bk-look", "bk-paper")
+    assert [name for name in names if planted.find_class(name)] == []
+
+
+@needs_browser
 def test_a_heading_is_held_to_a_short_text_alone(planted):
     kept = planted.find_class("pp-heading")
     assert [one.text_content() for one in kept] == ["ShortA line."]
+
+
+@needs_browser
+def test_of_a_choice_what_was_chosen_stands_on_paper(browser):
+    chip = '<label class="sl-choice"><input type="radio" name="c" {0}/><span>{0}</span></label>'
+    chips = chip.format("") + chip.format("checked")
+    body = f'<div class="sl-body">{chips}</div>'
+    figure = f'<article class="bk-article"><h1>A page</h1>{body}</article>'
+    style = f"<style>{(ROOT / '_static/book.css').read_text(encoding='utf-8')}</style>"
+    tab = browser.new_page()
+    tab.emulate_media(media="print")
+    tab.set_content(style + figure)
+    seen = ".sl-choice:visible"
+    as_the_site_prints_it = tab.locator(seen).all_text_contents()
+    tab.set_content(style + tab.evaluate(TAKE, {"name": "x", "root": "/"})["html"])
+    assert as_the_site_prints_it == tab.locator(seen).all_text_contents() == ["checked"]
+    tab.close()
+
+
+ROWS = "".join(f"<tr><td>row{k}</td></tr>" for k in range(1, 21))
+LONG = f"<table><thead><tr><th>head</th></tr></thead><tbody>{ROWS}</tbody></table>"
+SHORT = LONG.replace(ROWS, ROWS[: ROWS.index("<tr><td>row6")])
+LIST = "<ul><li>one</li><li>two</li></ul>"
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("piece", "together"),
+    [
+        (SHORT, {"head", "row1", "row5"}),
+        (LONG, {"head", "row1", "row2"}),
+        (f'<p style="height: 5mm; margin: 0">these</p>{LIST}', {"these", "one"}),
+        (f'<div class="pp-heading" style="height: 5mm">these</div>{LIST}', {"these", "one"}),
+    ],
+    ids=["a short table", "the head of a table", "words and a list", "a heading and a list"],
+)
+@pytest.mark.parametrize("room", [7, 10, 13, 17, 20])
+def test_a_sheets_end_leaves_together_what_is_read_together(
+    browser, tmp_path, piece, together, room
+):
+    html = document("x", f'<div style="height: {256 - room}mm"></div>{piece}', [])
+    on = words_by_sheet(pdf.printed(browser, html, tmp_path))
+    assert any(together <= words for words in on), on
+
+
+@needs_browser
+@pytest.mark.parametrize("room", [20, 60, 100, 140, 180])
+def test_the_map_fills_the_sheets_and_parts_no_box(browser, tmp_path, room):
+    """It is longer than most of what is left: whole, it would leave half a sheet empty."""
+    boxes = re.compile(r'<span class="bm-label">(.*?)</span>')
+    lines = iter(f"l{k}" for k in range(1, 99))
+    stamp = '<span class="bk-stamp">p{0}</span><span class="bm-label">{0}</span>'
+    shown = boxes.sub(lambda _: stamp.format(next(lines)), map_html("the map of the book"))
+    sheets = "".join(
+        (ROOT / "_static" / name).read_text(encoding="utf-8") for name in ("book.css", "frame.css")
+    )
+    figure = figure_html(shown, caption="The map.", name="fig-map")
+    html = document(
+        "x",
+        f'<style>{sheets}</style><article class="bk-article pp-article">'
+        f'<div style="height: {256 - room}mm"></div>{figure}</article>',
+        [],
+    )
+    on = words_by_sheet(pdf.printed(browser, html, tmp_path))
+    for k in range(1, len(NODES) + 1):
+        assert any({f"pl{k}", f"l{k}"} <= words for words in on), (k, on)
+    assert len(on) <= 3
+    assert room < 60 or "l1" in on[0]
+
+
+@needs_browser
+def test_nothing_fades_at_the_edge_of_a_picture_that_nobody_can_scroll(browser, tmp_path):
+    faded = (
+        '<div class="sl-picture" style="mask: linear-gradient(to right, #000, transparent)"></div>'
+    )
+    with opened(browser, document("x", faded, []), tmp_path) as tab:
+        found = tab.evaluate("getComputedStyle(document.querySelector('.sl-picture')).maskImage")
+    assert found == "none"
+
+
+@needs_browser
+def test_a_column_of_links_is_as_wide_as_its_longest_word(browser, tmp_path):
+    style = (ROOT / "_static/book.css").read_text(encoding="utf-8")
+    link = '<td><a class="external" href="https://a.b/">Collection</a></td>'
+    table = f"<table><tr>{link}<td>{'many words ' * 60}</td></tr></table>"
+    html = document("x", f'<style>{style}</style><div class="bk-article">{table}</div>', [])
+    assert "Collection" in words_by_sheet(pdf.printed(browser, html, tmp_path))[0]
 
 
 def test_the_contents_have_the_parts_and_the_core_of_each_chapter():
@@ -191,12 +289,25 @@ def test_the_contents_have_the_parts_and_the_core_of_each_chapter():
     assert lines == ["intro", before, "attentionMasks", behind, "glossary", "Solutions"]
 
 
-PRESS = """(control, isLast) => {
+def test_the_librarys_reference_is_an_appendix_behind_the_solutions():
+    known = registry.by_name()
+    names = ("attention", "library", "library_words", "glossary")
+    stills = [Still(known[name], f"{name}!", "<h1>A</h1>", "", *[()] * 4) for name in names]
+    listed = [one.text_content() for one in pages.fromstring(contents(stills)).iter("li")]
+    end = ["glossary!", "Solutions", "Appendix", "library!", "library_words!"]
+    assert listed[-5:] == end
+    _, _, *articles = book(stills, "<p>Title</p>")
+    order = [pages.fromstring(part).get("id") for part in articles]
+    assert order == ["attention--", "glossary--", "solutions--", "library--", "library_words--"]
+
+
+CAN_BE_PRESSED = """(control) => !control.disabled
+  && control.closest(":is(label, .sl-body)").checkVisibility()"""
+PRESS = f"""(control, isLast) => {{
   if (!control) return "there is no such control";
-  const seen = control.closest(":is(label, .sl-body)");
-  if (control.disabled || !seen.checkVisibility()) return "it cannot be pressed";
+  if (!({CAN_BE_PRESSED})(control)) return "it cannot be pressed";
   if (!isLast) control.click();
-}"""
+}}"""
 
 
 @needs_browser
@@ -211,6 +322,8 @@ def test_a_figure_has_what_is_pressed_before_it_is_printed(browser, site, figure
     steps = TELLING[figure]
     for number, (words, _) in enumerate(steps, 1):
         control = tab.locator(f"#{figure} .sl-body").evaluate_handle(FIND, words)
+        if control.as_element():  # the step before it may take a while
+            tab.wait_for_function(CAN_BE_PRESSED, arg=control)
         assert control.evaluate(PRESS, number == len(steps)) is None, (words, number)
     tab.close()
 

@@ -75,7 +75,8 @@ GUESSES = [
     "So it is.", "## Stretch it",
     CHOICE, ("", COSINE), "It *stays*.", NEXT,
     ORDER, ("", WEIGHTS), "The cat wins.",
-    SHAPE, ("", PRODUCT), "Rows are tokens.", ("", 'print("not covered")'), "Nor is this.",
+    SHAPE, ("", PRODUCT), "Rows are tokens.",
+    "Now the columns:", ("", 'print("not covered")'), "Nor is this.",
     SHARE, ("", THIRD), "A third.",
     BULK, ("", MANY), "Many.",
     PER_CENT, ("", PART), "Most.",
@@ -210,7 +211,7 @@ def test_what_follows_a_prediction_is_covered_up_to_code_prediction_or_heading(p
     assert under[0].endswith('print("a curve") So it is.')
     assert under[2].endswith("The cat wins.")
     assert under[3].endswith("Rows are tokens.")
-    for seen in ("Nor is this.", "not covered"):
+    for seen in ("Now the columns:", "not covered", "Nor is this."):
         assert page.get_by_text(seen).last.is_visible()
 
 

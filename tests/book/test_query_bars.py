@@ -60,7 +60,7 @@ def test_it_starts_with_the_librarys_weights(open_figure):
 def test_the_bars_follow_the_sliders(open_figure, query):
     page = open_figure()
     for slider, value in zip(page.locator("input").all(), query, strict=True):
-        slider.fill(str(value))
+        slider.fill(f"{value:g}")
     assert_shows(page, query)
 
 

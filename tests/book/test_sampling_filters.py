@@ -22,7 +22,7 @@ def example():
 
 @pytest.fixture(scope="module")
 def maths(functions_of):
-    return functions_of("figures/sampling_filters/maths.js", "kit/maths.js")
+    return functions_of("figures/sampling_filters/maths.js", "kit/maths.js", "kit/entropy.js")
 
 
 @pytest.fixture
@@ -172,6 +172,17 @@ def test_draws_are_counted_and_forgotten(open_figure):
     tail = int(rest.split("drawn ")[1].split("×")[0])
     values = page.locator(".sf-value").all_inner_texts()
     assert tail + sum(int(value.split(" · ")[1].rstrip("×")) for value in values) == 100
+
+
+@pytest.mark.parametrize(("n_tokens", "others"), [(6, ""), (12, ""), (13, "The other 1: ")])
+def test_a_row_that_is_shown_whole_has_no_others(open_figures, n_tokens, others):
+    figure = SamplingFilters(["x"], SCORES[:1, :n_tokens], TOKENS[:n_tokens])
+    page = open_figures(figure, ready=".sf-row")
+    for _ in range(2):
+        rest = page.locator(".sf-rest")
+        assert rest.is_visible() == bool(others)
+        assert rest.inner_text().startswith(others)
+        page.locator(".sf-draw").click()
 
 
 def test_the_keyboard_moves_a_slider(open_figure):

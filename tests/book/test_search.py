@@ -12,8 +12,9 @@ from docutils import nodes
 from playwright.sync_api import Browser, Page
 from site_checks import axe_faults, focus_faults, open_page, scroll_faults, watched
 
+import reference_ledger
 import registry
-from book_site import search
+from book_site import plain_tex, search
 
 QUERIES = yaml.safe_load((Path(__file__).parent / "search_queries.yml").read_text(encoding="utf-8"))
 FIRST, AMONG_THREE = 0.85, 0.97
@@ -44,6 +45,11 @@ def places(query: str, page: Page) -> list[str]:
     found = page.evaluate(FIND, query)
     told = [one["place"] for one in found if one["kind"] != "definition"]
     return list(dict.fromkeys(re.sub(r"^chapters/(\d\d_)?", "", place) for place in told))
+
+
+def with_members(entries: dict) -> list[list]:
+    """The entries of classes; the last thing that is told of each is what it has."""
+    return [row for row in entries["entries"] if row[0] == "function" and len(row) > 8]
 
 
 def test_the_queries_lead_to_places_that_exist(entries):
@@ -100,7 +106,7 @@ def test_a_beginning_and_one_typo_are_forgiven(page, query):
             "my_numbers_differ#a-product-that-does-not-fit",
         ),
         ("k-means", "vector_search#clusters"),  # "means" alone says nothing
-        ("in-batch negatives", "static_vectors#a-batch-that-asks-itself"),
+        ("in-batch negatives", "static_vectors#the-batch-supplies-the-wrong-answers"),
         ("quantization", "vector_search#optional-size-and-precision"),
     ],
     ids=["a printed error", "a term of small words", "a synonym", "a term that a section links"],
@@ -133,6 +139,46 @@ def test_a_function_comes_first_where_its_name_is_typed_as_code(page, query):
     name = re.sub(r"\(.*", "", query).split(".")[-1]
     first = page.evaluate(FIND, query)[0]
     assert (first["kind"], first["title"]) == ("function", name)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("query", "kind", "title", "anchor", "among"),
+    [
+        ("described", "method", "BytePairTokenizer.described", ".described", 1),
+        ("next_word", "method", "LanguageModel.next_word", ".next_word", 1),
+        ("mix", "method", "SoftLookup.mix", ".mix", 4),
+        ("SoftLookup.mix", "method", "SoftLookup.mix", ".mix", 1),
+        ("layer.mix(scores, v)", "method", "SoftLookup.mix", ".mix", 1),
+        ("Encoded.mask", "attribute", "Encoded.mask", "", 1),
+        ("n_kv_heads", "parameter", "GroupedQueryAttention(n_kv_heads)", "", 5),
+        ("dropout=0.1", "parameter", "SoftLookup(dropout)", "", 30),
+        ("forward", "method", "EncoderBlock.forward", ".forward", 50),
+    ],
+)
+def test_what_a_class_has_is_found_by_its_name(page, query, kind, title, anchor, among):
+    owner = re.split(r"[.(]", title)[0]
+    found = {one["title"]: one for one in page.evaluate(FIND, query)[:among]}
+    assert found[title]["kind"] == kind
+    assert found[title]["place"].endswith(f".{owner}{anchor}")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["Vocabulary", "fill", "route", "Clusters", "attend"])
+def test_a_name_that_is_a_word_stands_behind_the_best_places_of_the_text(page, name):
+    found = [(one["kind"], one["title"]) for one in page.evaluate(FIND, name)[:5]]
+    assert ("function", name) in found
+
+
+@pytest.mark.browser
+def test_no_name_of_a_member_is_typed_in_vain(page, entries):
+    told = " ".join(members for *_, members in with_members(entries))
+    names = {one.strip(".()=") for one in told.split()}
+    assert len(names) > 200
+    kinds = "async (name) => (await bookSearch.find(name)).map(({kind}) => kind)"
+    shown = {name: page.evaluate(kinds, name)[:6] for name in sorted(names)}
+    members = {"method", "attribute", "parameter"}
+    assert [name for name, found in shown.items() if not members & set(found)] == []
 
 
 @pytest.mark.browser
@@ -271,7 +317,13 @@ def test_the_page_of_the_search_keeps_the_question_in_its_address(browser, site)
 @pytest.mark.browser
 def test_every_address_leads_somewhere(entries, site):
     missing, ids = [], {}
-    for _, page, anchor, title, *_ in entries["entries"]:
+    members = [
+        ["method", page, f"{anchor}.{one.strip('.()')}", title]
+        for _, page, anchor, title, *_, told in with_members(entries)
+        for one in re.findall(r"\w+\(\)|\.\w+", told)
+    ]
+    assert len(members) > 100
+    for _, page, anchor, title, *_ in [*entries["entries"], *members]:
         name = entries["pages"][page][0]
         if name not in ids:
             html = (site / f"{name}.html").read_text(encoding="utf-8")
@@ -305,11 +357,44 @@ def test_a_long_text_keeps_its_first_sentences_and_its_other_words():
         (r"\operatorname{softmax}(QK^\top)V", "softmax(QK^⊤)V"),
         (r"\gamma \odot x + \epsilon", "γ ⊙ x + ε"),
         (r"\mathcal{V} \in \unknown", "V ∈ unknown"),
+        (r"P(\text{car}\mid y)", "P(car | y)"),
+        (r"\log\frac{N}{N_j+1}", "log N/(N_j+1)"),
+        (r"\lvert x - \hat{x}\rvert^{2i/d}", "|x - x\u0302|^(2i/d)"),
+        (r"\frac{\partial L}{\partial W_{hh}}", "(∂L)/(∂W_hh)"),
+        (r"\begin{pmatrix}3&0\\4&5\end{pmatrix}", "(3 0; 4 5)"),
+        (r"\lfloor t/2^j\rfloor \bmod 2", "⌊t/2^j⌋ mod 2"),
     ],
 )
 def test_formulas_are_read_without_commands(tex, read):
     line = nodes.paragraph("", "", nodes.Text("by "), nodes.math("", tex))
     assert search.words_of(nodes.section("", line)) == f"by {read}"
+
+
+def test_no_formula_of_the_book_shows_a_command():
+    texts = [page.markdown() for page in registry.pages()]
+    texts += reference_ledger.public_names().values()
+    texts = [re.sub(r"(`{1,3}).*?\1", "", text, flags=re.DOTALL) for text in texts]  # no code
+    formulas = {one for text in texts for one in re.findall(r"(?<![\\$])\$([^$]+)\$(?!\$)", text)}
+    assert len(formulas) > 1000
+    used = {name for tex in formulas for name in re.findall(r"\\([A-Za-z]+)", tex)}
+    assert {name for name in used if not plain_tex.known(name)} == set()
+    left = [tex for tex in formulas if "\\{" not in tex and set("{}\\") & set(plain_tex.read(tex))]
+    assert left == []
+
+
+@pytest.mark.browser
+def test_before_a_word_is_typed_the_dialog_leads_to_the_lists(page):
+    page.keyboard.press("/")
+    links = page.locator(".bk-dialog .bk-lists a")
+    found = links.evaluate_all("(all) => all.map((one) => one.getAttribute('href'))")
+    names = ["lecture_map", "glossary", "library"]
+    assert [href.split("/")[-1] for href in found] == [f"{name}.html" for name in names]
+    page.keyboard.type("softmax")
+    page.wait_for_selector(".bk-found")
+    assert not links.first.is_visible()
+    page.locator("#bk-dialog-words").fill("")
+    links.nth(1).click()
+    page.wait_for_url("**/glossary.html")
 
 
 def test_each_group_of_synonyms_has_two_different_ones_and_none_stands_twice():

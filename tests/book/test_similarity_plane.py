@@ -13,7 +13,6 @@ from softlookup.words import MEASURES, similarity
 
 START = ((2.0, 1.0), (0.5, 2.5))
 STILL = {"turn": 0, "whole": 1, "across": 1, "shift": 0}
-FIRST = {**STILL, "turn": 40, "whole": 1.5}
 LABELS = {
     "turn": "Turn",
     "whole": "Stretch all",
@@ -21,6 +20,11 @@ LABELS = {
     "shift": "Shift to the right",
 }
 ROWS = dict(zip(("cosine", "dot", "distance"), MEASURES, strict=True))
+TIPS = """(nth) => {  // the tips of the arrows, in units of the picture
+  const plane = document.querySelectorAll("svg.sp-plane")[nth];
+  return ["sp-x", "sp-y"].map((kind) => plane.querySelector(`.${kind} polygon`)
+    .getAttribute("points").split(" ")[0].split(",").map(Number));
+}"""
 READ = """() => Object.fromEntries([...document.querySelectorAll(".sp-table td[data-key]")]
     .map((cell) => [cell.dataset.key, cell.textContent]))"""
 
@@ -68,7 +72,7 @@ def number(text):
     return float(text.replace("−", "-").replace("°", "").replace("×", ""))
 
 
-def assert_shows(page, points, settings=FIRST):
+def assert_shows(page, points, settings=STILL):
     """Every number of the table is the library's, and what is called the same is the same."""
     read = page.evaluate(READ)
     before, later = by_library(points), by_library(after(points, **settings).tolist())
@@ -147,7 +151,8 @@ def test_it_starts_as_python_asks(open_figure):
     assert_shows(page, START)
     angle = math.degrees(math.acos(by_library(START)["cosine"]))
     said = page.locator(".sl-live").inner_text()
-    assert said == f"The angle between x and y is {angle:.2f}°. The map leaves cosine as before."
+    assert said == f"The angle between x and y is {angle:.2f}°."
+    assert page.evaluate(TIPS, 1) == page.evaluate(TIPS, 0)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +171,7 @@ def test_which_measure_survives_which_map(open_figure, settings, kept):
     page = open_figure()
     set_map(page, **{**STILL, **settings})
     assert_shows(page, START, {**STILL, **settings})
-    assert f"The map leaves {kept} as before." in page.locator(".sl-live").inner_text()
+    assert f"The map leaves unchanged: {kept}." in page.locator(".sl-live").inner_text()
     page.get_by_role("button", name="Reset the map").click()
     assert_shows(page, START, STILL)
     assert "The map" not in page.locator(".sl-live").inner_text()
@@ -180,8 +185,8 @@ def test_a_tip_can_be_dragged(open_figure):
     page.mouse.move(dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2)
     page.mouse.down()
     at = (
-        plane["x"] + plane["width"] * (1 - 3 / 4) / 2,
-        plane["y"] + plane["height"] * (1 + 1 / 4) / 2,
+        plane["x"] + plane["width"] * (1 - 3 / 6) / 2,
+        plane["y"] + plane["height"] * (1 + 1 / 6) / 2,
     )
     page.mouse.move(*at, steps=4)
     assert where(page, "y") == pytest.approx((-3, -1), abs=0.051)
@@ -207,9 +212,9 @@ def test_a_tip_stays_in_the_plane(open_figure):
     page.mouse.move(dot["x"] + 3, dot["y"] + 3)
     page.mouse.down()
     page.mouse.move(1270, 5, steps=3)
-    assert where(page, "x") == (4, 4)
+    assert where(page, "x") == (6, 6)
     page.mouse.up()
-    assert_shows(page, ((4.0, 4.0), START[1]))
+    assert_shows(page, ((6.0, 6.0), START[1]))
 
 
 def test_arrow_keys_move_a_tip(open_figure):
@@ -242,20 +247,20 @@ def test_examples(open_figure, button, points, said):
     assert_shows(page, START)
 
 
-def test_the_largest_picture_still_fits(open_figure):
-    page = open_figure(SimilarityPlane(torch.tensor([4.0, 4.0]), torch.tensor([-4.0, 4.0])))
-    set_map(page, turn=-20, whole=3, across=3, shift=3)
-    settings = {"turn": -20, "whole": 3, "across": 3, "shift": 3}
-    assert_shows(page, ((4, 4), (-4, 4)), settings)
-    outside = page.evaluate(
-        """() => { const plane = document.querySelectorAll("svg.sp-plane")[1];
-             const box = plane.getBoundingClientRect();
-             return [...plane.querySelectorAll(".sp-x polygon, .sp-y polygon")]
-               .map((one) => one.getBoundingClientRect())
-               .filter((one) => one.left < box.left || one.right > box.right
-                 || one.top < box.top || one.bottom > box.bottom).length; }"""
-    )
-    assert outside == 0
+def test_the_axes_stay_as_they_are(open_figure):
+    """What is stretched twofold is drawn twice as long; what leaves the picture is named."""
+    page = open_figure()
+    middle = torch.tensor([130.0, 130.0])
+    before = torch.tensor(page.evaluate(TIPS, 1)) - middle
+    set_map(page, whole=2)
+    after = torch.tensor(page.evaluate(TIPS, 1)) - middle
+    torch.testing.assert_close(after, 2 * before)
+    assert page.locator("svg.sp-plane .sp-tick").all_text_contents() == ["6", "6"]
+    assert "outside" not in page.locator(".sl-live").inner_text()
+    set_map(page, turn=0, whole=3, across=1, shift=0)
+    assert_shows(page, START, {**STILL, "whole": 3})
+    assert "The tip of y lies outside the picture." in page.locator(".sl-live").inner_text()
+    assert page.locator("svg.sp-plane .sp-tick").all_text_contents() == ["6", "6"]
 
 
 @pytest.mark.parametrize(

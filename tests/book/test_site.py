@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 from conftest import ROOT, site_pages
 from playwright.sync_api import Browser
 from site_checks import (
@@ -22,6 +23,7 @@ from site_checks import (
     focus_faults,
     fold_faults,
     formula_faults,
+    head_faults,
     id_faults,
     link_faults,
     load_page,
@@ -44,6 +46,7 @@ import registry
 from book_site.optional import OPENING
 
 WIDTHS = (1280, 390)
+NARROWEST = 320  # nothing but the page's own scrolling is asked here: text enlarged four times
 STATES = [  # width, colours, whether the whole page or what surrounds the article; axe's rules: all
     (WIDTHS[0], "light", True, ()),
     (WIDTHS[1], "dark", True, (*COLOURS, *PLACES)),
@@ -57,7 +60,7 @@ EMPTY = """() => {
 """Leaves what surrounds an article, and its title."""
 CHECKS = {f"{page.docname}.html": checks_of(page) for page in registry.notebooks()}
 OPTIONAL = {f"{page.docname}.html" for page in FOLDED}
-BUDGET = 600 * 1024  # bytes of a page's first load
+BUDGET = 600_000  # bytes of a page's first load
 
 
 @pytest.mark.browser
@@ -70,12 +73,14 @@ def test_page_is_sound(browser: Browser, site: Path, page_name: str) -> None:
     What surrounds the article folds on a narrow screen, so axe sees it four times. The article's
     colours change with the mode and not with the width, its places with the width alone: axe sees
     it in each mode once, and a phone shows nothing of it that a screen does not. Before that the
-    page is loaded on a phone and on a screen: little moves, and little is fetched.
+    page is loaded on a phone and on a screen: little moves, little is fetched, and formulas that
+    are not set yet have no more room than a phone.
     """
     found, checks = [], CHECKS.get(page_name, [])
     with watched(browser, viewport={"width": WIDTHS[1], "height": 844}) as (page, faults, loaded):
         load_page(page, site / page_name)
-        found += [f"{WIDTHS[1]} px: {fault}" for fault in shift_faults(page)]
+        before = [*shift_faults(page), *scroll_faults(page)]  # most formulas have only their room
+        found += [f"{WIDTHS[1]} px, just loaded: {fault}" for fault in before]
         loaded.clear()
         page.set_viewport_size({"width": WIDTHS[0], "height": 900})
         load_page(page, site / page_name)
@@ -85,7 +90,7 @@ def test_page_is_sound(browser: Browser, site: Path, page_name: str) -> None:
         found += [*drawing_faults(page), *formula_faults(page), *figure_faults(page)]
         found += [*id_faults(page), *check_faults(page, checks)]
         page.evaluate("() => document.querySelectorAll('details').forEach((d) => (d.open = true))")
-        for width in WIDTHS:
+        for width in (*WIDTHS, NARROWEST):
             page.set_viewport_size({"width": width, "height": 900})
             page.evaluate(SETTLED)
             found += [f"{width} px: {fault}" for fault in scroll_faults(page)]
@@ -120,6 +125,32 @@ def test_no_colour_of_a_figure_depends_on_the_width() -> None:
         assert not re.search(r"color|background|fill|stroke|opacity", "".join(narrow)), path.name
 
 
+NUMBERED = re.compile(r"(Figure|Table) (?:(\d+)\.)?(\d+)")
+
+
+def numbers_shown(html: str) -> dict[tuple[str, str | None], list[int]]:
+    """Of each kind of figure on a page, with the chapter before the point, the numbers in order."""
+    found: dict[tuple[str, str | None], list[int]] = {}
+    for shown in BeautifulSoup(html, "html.parser").select(".caption-number"):
+        if match := NUMBERED.fullmatch(shown.get_text(strip=True)):
+            kind, chapter, number = match.groups()
+            found.setdefault((kind, chapter), []).append(int(number))
+    return found
+
+
+def test_each_page_counts_its_figures_from_one(site: Path) -> None:
+    """In a chapter behind its number, beside the chapters without one."""
+    counted = set()
+    for page in registry.pages():
+        chapter = str(page.number) if page.number else None
+        html = (site / f"{page.docname}.html").read_text(encoding="utf-8")
+        for (kind, before), numbers in numbers_shown(html).items():
+            assert before == chapter, page.name
+            assert numbers == list(range(1, len(numbers) + 1)), f"{page.name}: {kind}"
+            counted.add(page.name)
+    assert {"attention", "bugs", "idea_ledger", "my_numbers_differ", "workshop"} <= counted
+
+
 @pytest.mark.browser
 def test_menu_opens_on_a_narrow_screen(browser: Browser, site: Path) -> None:
     """The folded contents open, are sound, and close on Escape with the focus back."""
@@ -150,6 +181,20 @@ def test_colour_mode_is_kept(browser: Browser, site: Path) -> None:
         page.wait_for_selector('html[data-theme="dark"]')
         assert page.evaluate(paper) == dark != light
         assert not faults
+
+
+@pytest.mark.browser
+def test_colour_mode_chosen_while_a_page_opens_holds_there(browser: Browser, site: Path) -> None:
+    """A page has read the mode and does not listen yet; what is chosen just then is not lost."""
+    late = """document.addEventListener("readystatechange", () => {
+        if (document.readyState === "interactive") localStorage.setItem("mode", "dark");
+    });"""
+    page = browser.new_context(color_scheme="light").new_page()
+    page.add_init_script(late)
+    page.goto((site / "intro.html").as_uri())
+    page.wait_for_selector('html[data-mode="dark"][data-theme="dark"]')
+    assert page.locator("#bk-mode-name").inner_text() == "dark"
+    page.context.close()
 
 
 @pytest.mark.browser
@@ -200,6 +245,26 @@ def test_entrance_leads_to_the_front_page(browser: Browser, site: Path) -> None:
         page.goto((site / "index.html").as_uri())
         page.wait_for_url("**/intro.html")
         assert not faults
+
+
+def test_a_head_says_nothing_twice(site: Path) -> None:
+    """Of its width, its title, what it is about."""
+    found = {name: head_faults((site / name).read_text(encoding="utf-8")) for name in site_pages()}
+    assert {name: faults for name, faults in found.items() if faults} == {}
+
+
+@pytest.mark.parametrize(
+    ("head", "faults"),
+    [
+        ('<meta name="viewport" content="a"><meta name="viewport" content="b">', ["viewport"]),
+        ('<meta property="og:title" content="a"><meta property="og:title" />', ["og:title"]),
+        ("<title>A</title><title>B</title>", ["title"]),
+        ('<title>A</title><meta name="viewport"></head><svg><title>B</title></svg>', []),
+    ],
+)
+def test_planted_head_that_repeats_itself_is_found(head: str, faults: list[str]) -> None:
+    """Two metas of one name, two titles; a drawing's title is none of the page's."""
+    assert head_faults(f"<head>{head}</head>") == faults
 
 
 def test_links_lead_somewhere(site: Path) -> None:
@@ -346,8 +411,8 @@ def test_planted_shift_is_found(browser: Browser, plant) -> None:
 
 @pytest.mark.browser
 def test_planted_long_task_is_found(browser: Browser, plant) -> None:
-    """A script that computes for a while; one that only waits as long."""
-    busy = "<script>const end = performance.now() + 900; while (performance.now() < end);</script>"
+    """A script that computes for a while, however busy the machine is; one that only waits."""
+    busy = "<script>let sum = 0; for (let k = 0; k < 1e9; k += 1) sum += k % 7;</script>"
     waits = "<script>setTimeout(() => {}, 900)</script>"
     assert task_faults(browser, plant(busy))
     assert not task_faults(browser, plant(waits))

@@ -10,6 +10,7 @@ from itertools import combinations, product
 import pytest
 import torch
 from site_checks import scroll_faults
+from test_figure_contract import LINE
 
 from softlookup.ops import cosine_similarity
 from softlookup.show import TfidfBench
@@ -523,6 +524,20 @@ def test_the_live_view_calls_the_library():
 
 def test_the_largest_is_small():
     assert len(TfidfBench(["x" * 25_000, "ü" * 25_000]).html().encode()) < 200_000
+
+
+def test_each_example_has_room_at_each_width(open_figure):
+    """What stands below stays where it is: the contract of figures looks at two widths alone."""
+    page = open_figure()
+    found = {}
+    for width in (300, 320, 360, 390, 480, 560, 620, 700, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        heights = []
+        for example in page.locator(".tb-examples button").all():
+            example.click()
+            heights.append(bench_of(page).bounding_box()["height"])
+        found[width] = max(heights) - min(heights)
+    assert {width: jump for width, jump in found.items() if jump > LINE} == {}
 
 
 @pytest.mark.parametrize("width", [390, 1280])

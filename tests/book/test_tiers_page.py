@@ -3,6 +3,7 @@
 import copy
 import importlib
 import json
+import multiprocessing
 import re
 import sys
 
@@ -31,7 +32,11 @@ def page_text():
 
 
 def test_the_page_shows_what_was_measured():
-    assert [tiers.TIER_HEADS, *tiers.table_rows(RECORD)] == [ROWS[0], *ROWS[2:]]
+    expected = []
+    for tier, name in tiers.cards_of(RECORD):
+        rows = tiers.table_rows(RECORD, tier, name)
+        expected += [tiers.TIER_HEADS, [":--", *["--:"] * 6], *rows]
+    assert expected == ROWS
     assert tiers.shown() == SHOWN
     assert ":::{include} ../benchmarks/cards/chapters.md\n:::" in page_text()
 
@@ -67,7 +72,7 @@ def test_nothing_is_recorded_of_notebooks_that_are_gone():
 
 
 def test_the_page_says_whether_a_gpu_was_at_hand():
-    empty = all(row[4:] == ["–"] * 4 for row in ROWS[2:])
+    empty = all(row[4:] == ["–"] * 3 for row in ROWS[2:])
     assert empty == ("No GPU was at hand for this record" in SHOWN) == (not {*RECORD} - {"cpu"})
 
 
@@ -159,18 +164,61 @@ def test_what_a_card_took_is_kept_apart_and_shown_with_its_day(toy, monkeypatch,
     assert "No GPU was at hand" not in shown
 
 
-def test_a_further_card_is_a_further_row():
+def keep_many(path, name):
+    """In a process of its own: measure thirty notebooks in no time."""
+    tiers.execute = lambda path, result, *, on_gpu: {"seconds": 1, "bytes": 1, "result": None}
+    names = [f"{name}{i}" for i in range(30)]
+    pages = [registry.Page(each, path.with_name(f"{each}.ipynb")) for each in names]
+    tiers.measure(pages, path, ("gpu", "a card"))
+
+
+def test_processes_that_measure_at_a_time_lose_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv(tiers.TIER_VARIABLE, "cpu")
+    monkeypatch.setenv(tiers.AT_ONCE, "2")
+    path = tmp_path / "chapters.json"
+    fork = multiprocessing.get_context("fork")
+    processes = [fork.Process(target=keep_many, args=(path, name)) for name in "ab"]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    record = json.loads(path.read_text())
+    assert len(record["gpu"]["a card"]) == 60
+    assert record["measured"]["a card"].endswith(", several notebooks at a time")
+    assert [one.name for one in tmp_path.iterdir()] == ["chapters.json"]
+    monkeypatch.setenv(tiers.AT_ONCE, "1")
+    assert "several" not in tiers.stamp()
+
+
+LONG = "NVIDIA H100 80GB HBM3 MIG 1g.10gb"
+
+
+def two_cards():
+    """A record of two cards, one with a long name."""
     record = copy.deepcopy(RECORD)
     first = {"seconds": 1234, "bytes": 3 * 2**30, "result": "2.00 bits a byte"}
-    record["gpu"] = {"Tesla T4": {"training": first}}
-    record["big"] = {"H100": {"training": {"seconds": 9, "bytes": None, "result": None}}}
-    rows = tiers.table_rows(record)
-    at = next(i for i, row in enumerate(rows) if "(training)" in row[0])
-    assert rows[at][:4] == tiers.table_rows(RECORD)[at][:4]
-    assert rows[at][4:] == ["Tesla T4", "1,234", "3,072", "2.00 bits a byte"]
-    assert rows[at + 1] == ["", "", "", "", "H100", "9", "–", ""]
-    assert len(rows) == len(NAMES) + 1
-    assert rows[0][4:] == ["–"] * 4
+    record["gpu"] = {LONG: {"training": first}}
+    record["big"] = {"H200": {"training": {"seconds": 9, "bytes": None, "result": None}}}
+    return record
+
+
+def test_a_further_card_is_a_further_table():
+    record = two_cards()
+    assert tiers.cards_of(record) == [("gpu", LONG), ("big", "H200")]
+    found = [tiers.table_rows(record, *card) for card in tiers.cards_of(record)]
+    at = next(i for i, row in enumerate(found[0]) if "(training)" in row[0])
+    assert found[0][at][:4] == found[1][at][:4] == ROWS[2 + at][:4]
+    assert found[0][at][4:] == ["1,234", "3,072", "2.00 bits a byte"]
+    assert found[1][at][4:] == ["9", "–", ""]
+    assert [len(rows) for rows in found] == [len(NAMES)] * 2
+    assert found[0][0][4:] == ["–"] * 3
+
+
+def test_the_name_of_a_card_stands_above_its_table_and_makes_no_column_wider():
+    one, first, two, second = tiers.tables(two_cards())
+    assert [one, two] == [f"**{LONG}**, tier `gpu`", "**H200**, tier `big`"]
+    assert LONG not in first + second
+    assert len(tiers.tables({})) == 1  # no card: a table of dashes
 
 
 @pytest.mark.parametrize(
@@ -181,3 +229,96 @@ def test_the_card_is_that_of_the_tier(device, name, monkeypatch):
     monkeypatch.setattr(tiers, "choose_tier", lambda: tier)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Tesla T4")
     assert tiers.card() == name
+
+
+# what the page says of a card
+
+
+def table_of(step: str) -> list[dict[str, str]]:
+    """The rows of a step's table on the card that the page speaks of."""
+    found = gpu.read(gpu.CARDS)["NVIDIA H100 80GB HBM3"]["steps"][step]
+    return [dict(zip(found["heads"], row, strict=True)) for row in found["rows"]]
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def test_what_it_says_of_precision_is_what_was_measured():
+    rows = table_of("precision")
+    ms, memory = ([number(row[key]) for row in rows] for key in ("ms a step", "MB"))
+    assert rows[3]["blocks × width, steps"].startswith("12 × 1,024")
+    assert max(ms[:3]) < 1.2 * min(ms[:3])
+    assert 0.45 < ms[4] / ms[3] < 0.55
+    assert 0.6 < ms[5] / ms[3] < 0.7
+    assert 0.6 < memory[5] / memory[3] < 0.7
+    assert all(abs(number(row["to float32"] or "0")) < 0.06 for row in rows)
+
+
+def test_what_it_says_of_kernels_is_what_was_measured():
+    rows = {(row["n, numbers"], row["attention"]): row for row in table_of("kernels")}
+    whole = rows["8,192, bfloat16", "the library's table"]
+    flash = rows["8,192, bfloat16", "PyTorch, flash"]
+    assert number(whole["ms with gradients"]) > 40 * number(flash["ms with gradients"])
+    assert number(whole["MB"]) > 50 * number(flash["MB"])
+    assert {name for (_, name), row in rows.items() if row["ms"] == "–"} == {
+        "PyTorch, flash",
+        "PyTorch, cuDNN",
+    }
+    errors = {row["error, of the largest"] for key, row in rows.items() if "1,024, b" in key[0]}
+    assert len(errors) == 1
+
+
+def test_what_it_says_of_the_compiler_is_what_was_measured():
+    _, attention, model = table_of("compile")
+    assert number(attention["ms"]) > 2 * number(attention["ms compiled"])
+    assert 0.7 < number(model["ms compiled"]) / number(model["ms"]) < 0.8
+    assert number(model["first call, s"]) > 60
+    assert all(number(row["pays after calls"]) > 1000 for row in (attention, model))
+
+
+def test_what_it_says_of_processes_and_of_the_larger_model_is_what_was_measured():
+    alone, *others = table_of("capstone")
+    assert all(number(row["s"]) > number(alone["s"]) for row in others)
+    assert all(number(row["first losses, to one process"]) < 0.005 for row in others)
+    small, large = table_of("larger")
+    assert 5.5 < number(large["numbers"]) / number(small["numbers"]) < 6
+    bits = [number(row["bits a byte, held out"]) for row in (small, large)]
+    assert bits[0] < bits[1] < bits[0] + 0.02
+
+
+def test_what_no_card_has_measured_is_named():
+    measured = {name for tier in {*RECORD} - {"cpu"} for found in RECORD[tier].values()
+                for name in found}  # fmt: skip
+    lacking = {*NAMES} - measured
+    for said in (r"A dash is what nobody has measured: (.*) has not yet run on a card\.",
+                 r"All of that has run on one card so far, but for (.*?)\. Added up"):  # fmt: skip
+        (words,) = re.findall(said, page_text())
+        assert {page_of(address).name for address in re.findall(r"\]\(([^)]+)\)", words)} == lacking
+    (card,) = gpu.read(gpu.CARDS).values()
+    steps = {step.name for step in gpu.all_steps(rehearse=False)}
+    passed = {name for name, found in card["steps"].items() if found["state"] == "passed"}
+    assert steps - passed == {f"chapter-{name}" for name in lacking}
+
+
+def test_how_long_the_steps_took_is_what_was_measured():
+    (card,) = gpu.read(gpu.CARDS).values()
+    seconds = sum(found["seconds"] for found in card["steps"].values())
+    assert f"its steps took {seconds:,} seconds, which is {seconds / 60:.0f} minutes" in page_text()
+    assert "several notebooks at a time" in SHOWN
+
+
+def test_of_the_chapters_whose_sizes_change_one_leaves_the_card_idle():
+    (found,) = RECORD["big"].values()
+    assert {name for name in tiers.RESULTS if found.get(name, {}).get("bytes") == 0} == {"word2vec"}
+    text = page_text()
+    assert "they are toys, or the word vectors of chapter 5;" in text
+    assert registry.by_name()["word2vec"].number == 5
+
+
+def test_a_dash_among_the_kernels_is_one_that_refused():
+    dashes = {step.name for step in gpu.MEASUREMENTS if step.name != "kernels"
+              for row in table_of(step.name) if "–" in row.values()}  # fmt: skip
+    assert not dashes
+    rows = [row for row in table_of("kernels") if row["ms"] == "–"]
+    assert {row["n, numbers"].split(", ")[1] for row in rows} == {"float32"}

@@ -1,18 +1,24 @@
-"""The training ground in Chromium: it trains, fails as it says, saves, loads and races."""
+"""The training ground, in Chromium and Firefox: it trains, fails, saves, loads and races."""
 
 import json
 import math
+import re
 import time
 
 import pytest
 import torch
+from conftest import in_each_look, without_scripts
 from safetensors.torch import load_file, save_file
+from site_checks import axe_faults, scroll_faults
 
 from softlookup.data import book_prose, planted_sentences, tagged_sentences
-from softlookup.language_models import AddK, KneserNey
+from softlookup.language_models import AddK, KneserNey, next_token_loss
 from softlookup.models import GPT, GPTConfig, load_gpt, save_gpt
 from softlookup.recorded import recorded
 from softlookup.show import TrainingGround
+from softlookup.training import clip_gradients
+
+BROWSERS = ("chromium", "firefox")
 
 
 def example():
@@ -190,6 +196,34 @@ def test_the_ways_to_fail_do_fail_and_say_why(ground):
     assert held_out > training + 1
 
 
+def test_without_positions_it_says_what_the_loss_was_with_them(ground):
+    page = ground()
+    for name in ("As usual", "No positions"):
+        press(page, name)
+        choose(page, **QUICK)
+        train(page, 50)
+        _, held_out, bigram, _ = numbers_in(page)
+        if name == "As usual":
+            usual = held_out
+    assert held_out != usual
+    side = "below" if held_out < bigram else "above"
+    answer = page.text_content(".tg-answer")
+    assert answer.startswith(
+        f"The loss on held-out text is {held_out:.3f}, {side} the bigram's {bigram:.3f}: "
+    )
+    assert answer.endswith(f"With positions it was {usual:.3f}.")
+    page.locator(".tg-step summary").click()
+    press(page, "One step")
+    wait_for(page, "Step 51 of 51")
+    names = page.locator(".tg-all tbody th").all_inner_texts()
+    assert names == list(GPT(GPTConfig(52, 16, 16, 2, 1, positions="none")).state_dict())
+    press(page, "New start")
+    train(page, 100)
+    assert page.text_content(".tg-answer").endswith(
+        "Train as usual for as many steps, and compare."
+    )
+
+
 def test_without_a_mask_the_loss_falls_below_all_lines(ground):
     page = ground()
     press(page, "No mask")
@@ -209,15 +243,13 @@ def test_without_scripts_a_recorded_training_is_seen(tmp_path, browser):
         figure = TrainingGround(texts, record=record, usual=usual)
         path = tmp_path / "page.html"
         path.write_text(f"<meta charset='utf-8'>{figure.html()}", encoding="utf-8")
-        context = browser.new_context(java_script_enabled=False)
-        page = context.new_page()
-        page.goto(path.as_uri())
-        words = page.inner_text(".sl-body")
-        paths = page.locator(".sl-body svg path").evaluate_all(
-            "(all) => all.map((one) => one.getAttribute('d').split('L').length)"
-        )
-        box = page.locator(".sl-body svg").bounding_box()
-        context.close()
+        with without_scripts(browser, path) as page:
+            words = page.inner_text(".sl-body")
+            paths = page.locator(".sl-body svg path").evaluate_all(
+                "(all) => all.map((one) => one.getAttribute('d').split('L').length)"
+            )
+            names = page.locator(".sl-body svg text:visible").all_text_contents()
+            box = page.locator(".sl-body svg").bounding_box()
         run = found["runs"][optimizer]
         end = run["looks"][-1]
         assert figure.alt in words
@@ -229,7 +261,7 @@ def test_without_scripts_a_recorded_training_is_seen(tmp_path, browser):
         )
         assert f"better than the bigram from about step {first} on" in words
         assert run["written"].replace("\n", "↵") in words
-        assert {"training text", "held-out text", "bigram", "Kneser–Ney"} <= {*words.split("\n")}
+        assert {"training text", "held-out text", "bigram", "Kneser–Ney"} <= {*names}
         assert box["width"] > 400
         assert paths.count(len(run["looks"])) == 2  # two curves with a point for each look
     bare = TrainingGround(texts)
@@ -252,6 +284,157 @@ def test_on_paper_a_ground_that_nobody_has_used_shows_the_recorded_training(open
     assert printed.count() == 0
 
 
+# Every gradient of a step
+
+DIGITS = re.compile(r"−?[\d.]+(?:e[+−]?\d+)?$")
+
+
+def number_in(words):
+    """The number at the end of some words."""
+    return float(DIGITS.search(words)[0].replace("−", "-"))
+
+
+def gradients_of(call, path, text, clip):
+    """PyTorch's gradients of the step that the page makes: its weights, its pieces."""
+    model, letters = load_gpt(path)
+    ids = [letters.index(letter) for letter in text[: len(text) - len(text) // 10]]
+    pieces = call("return maths.randomPieces(data, 16, 4, 1).next().value", ids)
+    batch = torch.tensor(pieces)
+    next_token_loss(model(batch), batch).backward()
+    if clip:
+        clip_gradients(model, clip)
+    return {name: parameter.grad for name, parameter in model.named_parameters()}, letters
+
+
+def look_at(page, name):
+    page.select_option("select[name=gradient]", name)
+    page.wait_for_function(
+        "name => document.querySelector('.tg-facts-of').textContent.includes(`, ${name}, `)",
+        arg=name,
+    )
+    return page.text_content(".tg-facts-of")
+
+
+def entry(page, i, j):
+    """What the page tells of an entry that its sliders choose, and its colour's depth."""
+    for name, place in (("row", i), ("column", j)):
+        slider = page.locator(f"input[name={name}]")
+        if slider.is_visible():
+            slider.fill(str(place))
+    depth = page.evaluate(
+        """([i, j]) => document.querySelector(".tg-pixels").getContext("2d")
+            .getImageData(j, i, 1, 1).data[3]""",
+        [i, j],
+    )
+    return page.text_content(".tg-here"), depth
+
+
+@pytest.mark.parametrize("clip", [None, 0.1])
+def test_each_gradient_of_a_step_is_seen_and_is_pytorchs(ground, functions_of, tmp_path, clip):
+    page = ground()
+    text = text_of("sentences")
+    letters = sorted(set(text))
+    path = tmp_path / "mine.safetensors"
+    torch.manual_seed(3)
+    save_gpt(path, GPT(GPTConfig(len(letters), 16, 16, 2, 1, tie=False)), letters)
+    page.select_option("select[name=text]", "sentences")
+    chosen_file(page, path)
+    wait_for(page, "Loaded: the model of mine.safetensors")
+    choose(page, batchSize="4", clip=str(clip or "none"))
+    page.locator(".tg-step summary").click()
+    assert page.is_hidden("select[name=gradient]")
+    press(page, "One step")
+    wait_for(page, "Step 1 of 250")
+    grads, letters = gradients_of(functions_of("engine/chance.js"), path, text, clip)
+    offered = page.locator("select[name=gradient] option").evaluate_all(
+        "(all) => all.map((one) => one.value)"
+    )
+    assert offered == ["", *grads]
+    assert page.is_hidden(".tg-pixels")  # nothing is asked of the worker before it is chosen
+    for name, grad in grads.items():
+        if name.endswith("W_K.bias"):  # rounding alone: it moves all scores of a row alike
+            continue
+        facts = look_at(page, name)
+        rows = grad.reshape(-1, grad.shape[-1])
+        most = rows.abs().max().item()
+        zeros = (grad == 0).sum().item()
+        assert f"Step 1, {name}, {' × '.join(map(str, grad.shape))}: " in facts
+        assert f"{zeros} of {grad.numel():,} entries " in facts
+        assert number_in(facts[:-1]) == pytest.approx(zeros / grad.numel(), abs=5.1e-4)
+        at = divmod(int(rows.abs().argmax()), rows.shape[1])
+        largest = re.search(r"the largest entry is (\S+), in", facts)[1]
+        assert number_in(largest) == pytest.approx(rows[at].item(), abs=1e-5 * most), name
+        for i, j in {at, (0, 0), (len(rows) - 1, rows.shape[1] - 1), (len(rows) // 2, 7)}:
+            words, depth = entry(page, i, j)
+            assert number_in(words) == pytest.approx(rows[i, j].item(), abs=1e-5 * most), name
+            assert depth == pytest.approx(255 * rows[i, j].abs().item() / most, abs=1), name
+            place = f"row {i}, column {j}: " if grad.ndim == 2 else f"place {j}: "
+            if name in ("embedding.weight", "unembedding.weight"):
+                letter = letters[i].replace(" ", "␣").replace("\n", "↵")
+                place = f"row {i}, letter “{letter}”, column {j}: "
+            assert words.startswith(f"Gradient in {place}")
+
+
+def test_an_entry_is_under_the_pointer_and_in_a_row_of_the_table(ground):
+    page = ground()
+    choose(page, **QUICK)
+    page.locator(".tg-step summary").click()
+    press(page, "One step")
+    wait_for(page, "Step 1 of 250")
+    name = "blocks.0.feed_forward.layer.W_1.weight"
+    page.get_by_role("row", name=name).locator("td").first.click()
+    page.wait_for_function(
+        "name => document.querySelector('.tg-facts-of').textContent.includes(`, ${name}, `)",
+        arg=name,
+    )
+    canvas = page.locator(".tg-pixels")
+    canvas.scroll_into_view_if_needed()
+    page.locator(".tg-box").evaluate("(box) => { box.scrollTop = box.scrollLeft = 0; }")
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 5.5 / 16, box["y"] + box["height"] * 2.5 / 64)
+    told = page.text_content(".tg-here")
+    assert told.startswith("Gradient in row 2, column 5: ")
+    assert entry(page, 2, 5)[0] == told
+    page.focus("input[name=column]")
+    page.keyboard.press("ArrowRight")
+    assert page.text_content(".tg-here").startswith("Gradient in row 2, column 6: ")
+    spoken = page.get_attribute("input[name=column]", "aria-valuetext")
+    assert spoken == page.text_content(".tg-here").removeprefix("Gradient in ")
+    press(page, "One step")  # the same tensor, of the next step
+    wait_for(page, "Step 2 of 250")
+    page.wait_for_function(
+        "document.querySelector('.tg-facts-of').textContent.startsWith('Step 2, ')"
+    )
+    assert name in page.text_content(".tg-facts-of")
+    press(page, "As usual")
+    assert page.is_hidden("select[name=gradient]")
+
+
+@in_each_look
+def test_a_gradient_is_accessible_and_within_the_page(ground, width, style):
+    page = ground(width=width, style=style, reduced_motion="reduce")
+    page.locator(".tg-step summary").click()
+    press(page, "One step")
+    wait_for(page, "Step 1 of 250")
+    for name in ("embedding.weight", "blocks.0.feed_forward.layer.W_2.weight", "norm.bias"):
+        look_at(page, name)
+        assert axe_faults(page) == []
+        assert scroll_faults(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        page.focus("input[name=column]")
+        page.keyboard.press("End")  # the last, which its box scrolls into sight
+        mark = page.locator(".tg-mark").bounding_box()
+        assert mark["x"] + mark["width"] <= width
+
+
+def test_facts_of_gradients_that_break(functions_of):
+    call = functions_of("figures/training_ground/gradients.js")
+    found = call("return [[0, 0], [1, -3, 0, 2], [NaN, 0.5, -Infinity], [-0]].map(maths.factsOf)")
+    keys = ("largest", "at", "zeros", "broken")
+    expected = [(0, 0, 2, 0), (-3, 1, 1, 0), (0.5, 1, 0, 2), (0, 0, 1, 0)]
+    assert found == [dict(zip(keys, one, strict=True)) for one in expected]
+
+
 # Files
 
 
@@ -261,18 +444,17 @@ def chosen_file(page, path):
     chooser.value.set_files(path)
 
 
-def test_a_model_goes_on_in_python_and_comes_back(ground, tmp_path, monkeypatch):
-    page = ground(accept_downloads=True)
+def test_a_model_goes_on_in_python_and_comes_back(ground, saved, tmp_path, monkeypatch):
+    page = ground()
     choose(page, **QUICK)
     page.select_option("select[name=text]", "sentences")
     train(page, 50)
     first = numbers_in(page)[1]
     files = {"Save the model": "model.safetensors", "Save the text": "text.txt"}
     for button, name in files.items():
-        with page.expect_download() as download:
-            press(page, button)
-        assert download.value.suggested_filename == name
-        download.value.save_as(tmp_path / name)
+        found, content = saved(page, lambda button=button: press(page, button))
+        assert found == name
+        (tmp_path / name).write_bytes(content)
     path = tmp_path / "model.safetensors"
     text = text_of("sentences")
     model, letters = load_gpt(path)
@@ -425,7 +607,12 @@ def test_without_workers_it_says_so(ground):
     page = ground()
     page.evaluate("() => { window.Worker = undefined; }")
     press(page, "Train")
-    wait_for(page, "This browser starts no worker for a page, so it cannot train here.")
+    words = "This browser starts no worker for a page, so it cannot train here."
+    wait_for(page, words)
+    press(page, "New start")
+    press(page, "Race")
+    wait_for(page, words)
+    assert page.text_content(".tg-verdict") == "No race has been run yet."
 
 
 def test_without_webassembly_it_trains_all_the_same(ground, monkeypatch):
@@ -488,6 +675,61 @@ def test_the_verdict_fits_the_two_losses(race):
     ]
 
 
+def test_while_a_race_is_on_both_losses_are_said_now_and_then(functions_of):
+    """With a clock and parts of our own; the times in milliseconds are those between two parts."""
+    call = functions_of(
+        "figures/training_ground/race_track.js", "figures/training_ground/settings.js"
+    )
+    parts = [
+        (10, {"racer": 0, "seconds": 0, "heldOut": 4}),
+        (9000, {"racer": 0, "seconds": 1, "heldOut": 3.5}),  # of the book's nothing is known yet
+        (10, {"racer": 1, "seconds": 1, "heldOut": 3.25}),
+        (10, {"racer": 0, "seconds": 2, "heldOut": 3}),  # it was said a moment ago
+        (9000, {"racer": 1, "seconds": 2}),  # no look at the held-out text
+        (10, {"racer": 1, "seconds": 3, "heldOut": 2.5}),
+        (9000, {"racer": 0, "seconds": 4, "heldOut": None}),  # it broke
+    ]
+    found = call(
+        """let now = 0;
+        performance.now = () => now;
+        const said = [];
+        const ask = async (what, race, onPart) => {
+            const region = track.words;
+            for (const [wait, part] of data) {
+                await null;
+                now += wait;
+                onPart({step: 7, ...part});
+                if (said.at(-1) !== region.textContent) said.push(region.textContent);
+            }
+            return {finished: true};
+        };
+        const text = {ids: [0, 1, 0, 1], heldOut: [0, 1, 0, 1], letters: ["a", "b"]};
+        const ground = {ask, chosen: maths.USUAL, preparedText: () => text};
+        const track = new maths.RaceTrack(ground);
+        return track.run().then(() => said);""",
+        parts,
+    )
+    assert found == [
+        "The race is on.",
+        "After 1 second of training your recipe stands at 3.500 on held-out text, "
+        "the book's at 3.250.",
+        "After 2 seconds of training your recipe stands at 3.000 on held-out text, "
+        "the book's at 2.500.",
+        "Your recipe broke at step 7: its loss is no number. The book's stays.",
+    ]
+
+
+def test_a_race_that_breaks_off_is_taken_back(race):
+    found = race(
+        """const text = {ids: [0, 1, 0, 1], heldOut: [0, 1, 0, 1], letters: ["a", "b"]};
+        const ask = async () => { throw new Error("lost"); };
+        const ground = {ask, chosen: {context: "16"}, preparedText: () => text};
+        const track = new maths.RaceTrack(ground);
+        return track.run().catch(({message}) => [message, track.words.textContent]);"""
+    )
+    assert found == ["lost", "The race broke off; nobody has won."]
+
+
 def test_only_a_better_race_is_kept(race):
     found = race(
         """const track = {best: {}, list() {}, ground: {textName: () => "tales", chosen: {}}};
@@ -522,6 +764,87 @@ def test_a_race_is_run_and_the_best_is_kept_until_it_is_forgotten(ground):
     page.wait_for_selector(".tg-form")
     assert page.inner_text(".tg-best").startswith("Your best is kept in this browser")
     page.evaluate("localStorage.clear()")
+
+
+def test_a_text_is_named_so_that_its_losses_are_not_taken_for_those_of_another(functions_of):
+    call = functions_of("figures/training_ground/text.js")
+    own = call(
+        "return data.map(maths.ownName)", ["To be,\nor not to be", "To do, or not to do", ""]
+    )
+    assert own == [
+        "your text of 19 letters, “To be, or not to be …”",
+        "your text of 19 letters, “To do, or not to do …”",
+        "your text of no letter, “ …”",
+    ]
+    long = call("return maths.ownName(data)", "she sells sea shells " * 50_000)
+    assert long == "your text of 1,050,000 letters, “she sells sea shells she …”"
+    parts = [["tales", "all"], ["tales", "1000"], ["tales", "all", "m.safetensors"]]
+    assert call("return data.map((one) => maths.partName(...one))", parts) == [
+        "tales",
+        "the first 1,000 letters of tales",
+        "tales, in the letters of m.safetensors",
+    ]
+
+
+def test_a_race_on_a_part_of_a_text_is_kept_for_itself(ground):
+    page = ground()
+    page.evaluate(
+        """() => localStorage.setItem("softlookup.race",
+            JSON.stringify({"names, 5 seconds": {loss: 0.01, how: "luck"}}))"""
+    )
+    page.reload()
+    page.wait_for_selector(".tg-form")
+    choose(page, **QUICK, amount="1000")
+    page.select_option("select[name=seconds]", "5")
+    press(page, "Race")
+    words = "() => document.querySelector('.tg-verdict').textContent.startsWith('On held-out text')"
+    page.wait_for_function(words)
+    best = page.locator(".tg-best li").all_inner_texts()
+    assert best[0] == "Your best on names, 5 seconds: 0.010, with luck"
+    assert best[1].startswith("Your best on the first 1,000 letters of names, 5 seconds: ")
+    page.evaluate("localStorage.clear()")
+
+
+def test_the_keyboard_stays_on_a_button_that_works(ground):
+    page = ground()
+    choose(page, **QUICK)
+    page.get_by_role("button", name="One step").focus()
+    for k in (1, 2):
+        page.keyboard.press("Enter")
+        wait_for(page, f"Step {k} of 250")
+    assert page.evaluate("document.activeElement.textContent") == "One step"
+
+
+def test_when_work_ends_the_page_stays_where_the_reader_has_scrolled(ground):
+    page = ground()
+    choose(page, **QUICK)
+    page.set_viewport_size({"width": 1280, "height": 200})
+    step = page.get_by_role("button", name="One step")
+    step.evaluate("(step) => step.addEventListener('click', () => scrollTo(0, 0))")
+    step.focus()
+    page.keyboard.press("Enter")
+    wait_for(page, "Step 1 of 250")
+    page.wait_for_function("document.activeElement.textContent === 'One step'")
+    assert page.evaluate("scrollY") == 0
+
+
+def test_within_two_minutes_a_model_beats_the_bigram(open_figures):
+    """As the workshop opens: nothing is chosen, and Train is pressed."""
+    chance = torch.Generator().manual_seed(1)
+    named = [" ".join(one.tokens) + ".\n" for one in tagged_sentences(400, chance)]
+    page = open_figures(TrainingGround({"names": "".join(named)}), ready=".tg-form")
+    page.set_default_timeout(120_000)
+    press(page, "Train")
+    page.wait_for_function(
+        """() => {
+            const said = document.querySelector(".tg-status").textContent;
+            const [, heldOut, bigram] = /([\\d.]+) held out. Bigram ([\\d.]+),/.exec(said) ?? [];
+            return Number(heldOut) < Number(bigram);
+        }"""
+    )
+    press(page, "Pause")
+    page.wait_for_function("() => document.querySelector('.tg-go').textContent === 'Train on'")
+    assert "better than the bigram from about step" in page.text_content(".tg-answer")
 
 
 SMALL = {"choices": ["rate", "nSteps"], "usual": {"optimizer": "adamw", "rate": "0.003"}}

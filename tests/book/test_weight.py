@@ -1,6 +1,7 @@
 """What makes a page light and still: formulas in their time, fonts at once, small pictures."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 from bs4 import BeautifulSoup
@@ -12,6 +13,7 @@ from site_checks import load_page, open_page, watched
 import registry
 from book_site import assets, cards, formula_room, frame, pictures, thumbnails
 from book_site.mathml import add_mathml, mathml
+from softlookup.show.book_map import NODES
 
 # Pictures ---------------------------------------------------------------------------------------
 
@@ -62,15 +64,43 @@ def test_what_each_page_loads_has_no_comments(site):
 # The front page ---------------------------------------------------------------------------------
 
 
-def test_every_chapter_has_a_picture(site):
-    assert set(thumbnails.BEST) == {page.name for page in registry.chapters()}
-    page = (site / "intro.html").read_text(encoding="utf-8")
-    found = re.findall(r'<span class="bk-stamp">(.*?)</span>', page, re.S)
-    assert len(found) == len(thumbnails.BEST)
+BOX = re.compile(
+    r'<a class="bm-node[^>]* id="map-([\w-]+)"[^>]* href="([^"]*)">'
+    r'<span class="bk-stamp">(.*?)</span>',
+    re.S,
+)
+
+
+def test_each_box_of_the_map_has_a_picture_of_its_own(site):
+    chapters = {page.name: page for page in registry.chapters()}
+    assert set(thumbnails.BEST) == set(chapters)
+    boxes = BOX.findall((site / "intro.html").read_text(encoding="utf-8"))
+    assert [box for box, _, _ in boxes] == [node.id for node in NODES]
+    assert [address for _, address, _ in boxes] == [
+        f"{chapters[node.chapter].docname}.html" for node in NODES
+    ]
+    drawn = [picture for _, _, picture in boxes]
     assert all(
-        picture.startswith('<svg class="bk-picture" aria-hidden="true"') for picture in found
+        picture.startswith('<svg class="bk-picture" aria-hidden="true"') for picture in drawn
     )
-    assert "aria-label" not in "".join(found)
+    assert "aria-label" not in "".join(drawn)
+    assert len(set(drawn)) == len(NODES)
+
+
+def test_the_map_has_pictures_on_the_front_page_alone(site):
+    page = registry.by_name()["tasks"]
+    html = (site / f"{page.docname}.html").read_text(encoding="utf-8")
+    assert "bm-node" in html
+    assert "bk-stamp" not in html
+
+
+def test_a_box_whose_chapter_has_two_shows_its_own_picture():
+    env = SimpleNamespace(book_pictures={"a": {"fig-best": "BEST", thumbnails.SECOND["norm"]: "2"}})
+    for box, picture in {"norm": "2", "feed-forward": "BEST"}.items():
+        written = []
+        translator = SimpleNamespace(body=written, builder=SimpleNamespace(env=env))
+        thumbnails.visit_picture(translator, thumbnails.map_picture(box=box, page="a"))
+        assert written == [f'<span class="bk-stamp">{picture}</span>']
 
 
 def test_a_card_shows_title_and_figure(tmp_path):

@@ -439,7 +439,9 @@ def test_analogies_are_gensim_s(seed):
     table = normal(seed, 11, 5)
     vectors = KeyedVectors(5)
     vectors.add_vectors([str(k) for k in range(11)], table.numpy())
-    best = vectors.most_similar(positive=["1", "2"], negative=["0"], topn=1)
+    with np.errstate(invalid="ignore"):  # BLAS flags what stands beside a short row, now and then
+        best = vectors.most_similar(positive=["1", "2"], negative=["0"], topn=1)
+    assert np.isfinite(best[0][1])
     assert analogy(table, 0, 1, 2) == int(best[0][0])
 
 

@@ -430,7 +430,7 @@ def test_rotary_turns_queries_and_keys_of_every_head_and_no_value(fused, problem
     assert_close(out, expected, **EXACT)
 
 
-# Shared keys and values, normalised queries and keys
+# Shared keys and values, normalized queries and keys
 
 
 @st.composite

@@ -57,7 +57,7 @@ def inputs(kind, x, context):
 
 
 def test_pre_norm_by_hand(x):
-    """x + F(norm(x)): the sum is not normalised."""
+    """x + F(norm(x)): the sum is not normalized."""
     sub = Sublayer(nn.Linear(6, 6), LayerNorm(6), norm_first=True).double()
     assert_close(sub(x), x + sub.layer(layer_norm(x)))
 

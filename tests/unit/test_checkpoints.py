@@ -141,7 +141,7 @@ def test_a_run_resumes_bit_for_bit(path):
 
 
 def test_a_fresh_run_can_be_saved_too(path):
-    """Before the first step an optimiser remembers nothing."""
+    """Before the first step an optimizer remembers nothing."""
     first = Run(5)
     first.save(path, step=0)
     expected = first.go_on(0, N_STEPS)
@@ -150,7 +150,7 @@ def test_a_fresh_run_can_be_saved_too(path):
     assert second.go_on(0, N_STEPS) == expected
 
 
-def test_other_optimisers_keep_numbers_that_are_no_tensors(path):
+def test_other_optimizers_keep_numbers_that_are_no_tensors(path):
     """SGD keeps None where there is no momentum, others keep a plain number."""
     layer = nn.Linear(2, 3)
     sgd = torch.optim.SGD(layer.parameters(), lr=0.1)
@@ -266,11 +266,11 @@ def same(k):
     return lambda run: run.optimizers[k]
 
 
-def test_other_optimisers(saved, path):
-    rule = "there must be as many optimisers as in the checkpoint; got checkpoint=2, given=1"
+def test_other_optimizers(saved, path):
+    rule = "there must be as many optimizers as in the checkpoint; got checkpoint=2, given=1"
     refused(path, rule, with_optimizers(same(0)))
     rule = (
-        "the optimiser must be of the kind in the checkpoint; got checkpoint='Muon', given='AdamW'"
+        "the optimizer must be of the kind in the checkpoint; got checkpoint='Muon', given='AdamW'"
     )
     refused(path, rule, with_optimizers(same(1), same(0)))
 
@@ -283,7 +283,7 @@ def test_other_optimisers(saved, path):
     def one_group(run):
         return Muon(matrices_and_rest(run.model)[0], lr=0.03)
 
-    rule = r"the optimiser's groups must be those of the checkpoint; got checkpoint=\[3, 3\], given"
+    rule = r"the optimizer's groups must be those of the checkpoint; got checkpoint=\[3, 3\], given"
     refused(path, rule, with_optimizers(one_group, same(1)))
 
 
@@ -304,12 +304,12 @@ def test_a_group_may_have_an_option_of_its_own(path):
     assert [group["lr"] for group in again.param_groups] == [0.1, 0.1]
 
 
-def test_an_optimiser_that_is_not_described(saved, path):
+def test_an_optimizer_that_is_not_described(saved, path):
     def change(tensors, about):
         del about["optimizers"][1]["groups"]
 
     rewritten(path, change)
-    rule = "an optimiser must be described as describe does; got missing=['groups'], extra=[]"
+    rule = "an optimizer must be described as describe does; got missing=['groups'], extra=[]"
     refused(path, re.escape(rule))
 
 
@@ -319,7 +319,7 @@ def test_a_state_that_does_not_fit_its_parameter(saved, path):
 
     rewritten(path, change)
     rule = (
-        "what the optimiser remembers must fit its parameter; got name='exp_avg.embedding.weight'"
+        "what the optimizer remembers must fit its parameter; got name='exp_avg.embedding.weight'"
     )
     refused(path, re.escape(rule + ", kept=(7, 6), parameter=(11, 6)"))
 
@@ -358,7 +358,7 @@ def test_saving_refuses_bad_input(path):
     other = nn.Linear(2, 3)
     adam = torch.optim.AdamW(run.model.parameters())
     adam.add_param_group({"params": other.parameters()})
-    rule = "an optimiser's parameters must be those of the model; got strange=[(3, 2), (3,)]"
+    rule = "an optimizer's parameters must be those of the model; got strange=[(3, 2), (3,)]"
     with pytest.raises(ValueError, match=re.escape(rule)):
         save_checkpoint(path, run.model, optimizers=adam)
     other(torch.ones(2)).sum().backward()
@@ -367,7 +367,7 @@ def test_saving_refuses_bad_input(path):
     with pytest.raises(ValueError, match=re.escape(rule)):
         save_checkpoint(path, run.model, optimizers=adam)
     rate = torch.optim.AdamW(run.model.parameters(), lr=torch.tensor(0.1))
-    with pytest.raises(ValueError, match="an optimiser's options must be plain numbers; got lr="):
+    with pytest.raises(ValueError, match="an optimizer's options must be plain numbers; got lr="):
         save_checkpoint(path, run.model, optimizers=rate)
 
     class Odd(nn.Linear):

@@ -58,7 +58,7 @@ def multiclass(generator):
 
 
 def scores_by_hand(weight, bias, x):
-    """One list of class scores a row; weight has one column a class."""
+    """One list of class scores a row; weight has one column for each class."""
     return [
         [
             sum(x[i][j] * weight[j][k] for j in range(len(weight))) + bias[k]

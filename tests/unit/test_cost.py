@@ -301,7 +301,7 @@ def test_peak_of_attention_holds_two_matrices_of_weights(generator):
     matrix = weights_bytes(n, n, dtype=torch.float64)
     peak = peak_memory(attention, query, key, value)
     assert 2 * matrix <= peak < 3.1 * matrix
-    # the fused kernel: an output as large as the values, and one number a row
+    # the fused kernel: an output as large as the values, and one number for each row
     kernel = peak_memory(fused, query, key, value)
     assert kernel <= 8 * n * 2 + 8 * n
 

@@ -61,7 +61,7 @@ def together(tmp_path_factory):
 
 
 def assert_same_run(ours: Path, theirs: Path, **tolerance):
-    """Weights, optimisers' memory and generators."""
+    """Weights, optimizers' memory and generators."""
     found, expected = load_file(ours), load_file(theirs)
     assert found.keys() == expected.keys()
     assert_close(found, expected, **tolerance)

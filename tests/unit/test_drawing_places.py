@@ -112,6 +112,30 @@ def test_wires_of_different_arrows_share_no_line(draw, layouts):
     assert shared(layout) == []
 
 
+@pytest.mark.parametrize("draw", DRAWINGS, ids=lambda draw: draw.__name__)
+def test_a_dense_drawing_is_as_wide_and_lower_and_nothing_overlaps(draw, layouts, monkeypatch):
+    draw()
+    monkeypatch.setattr(drawing, "USUAL", drawing.DENSE)
+    draw()
+    usual, dense = layouts
+    assert faults(dense) == []
+    assert shared(dense) == []
+
+    def height(layout):
+        places = [place for _, place in layout.boxes.values()]
+        return max(p.bottom for p in places) - min(p.top for p in places)
+
+    assert height(dense) < 0.9 * height(usual)
+    assert dense.boxes.keys() == usual.boxes.keys()
+
+
+def test_a_drawing_is_dense_where_it_is_asked(layouts):
+    show_drawing(**GOOD)
+    show_drawing(**GOOD, dense=True)
+    usual, dense = ([place.y for _, place in layout.boxes.values()] for layout in layouts)
+    assert max(dense) - min(dense) < 0.9 * (max(usual) - min(usual))
+
+
 def test_two_arrows_that_change_places_take_lanes_of_their_own():
     kinds = {"data": {"a": "a", "b": "b", "c": "c", "d": "d"}}
     assert shared(laid_out(read("c d\na b", kinds, "a -> d\nb -> c", {}))) == []

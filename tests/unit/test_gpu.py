@@ -119,11 +119,15 @@ def test_three_precisions_are_compared_with_the_first(place, monkeypatch):
     original = gpu_steps.train_letters
     monkeypatch.setattr(gpu_steps, "train_letters", train)
     rows = assert_table(gpu_steps.precision(place))
-    assert [row[0] for row in rows] == ["float32", "TF32", "bfloat16"]
-    assert trained[1::2] == [(AWAY, None), (AWAY, None), (torch.device("cpu"), torch.bfloat16)]
-    losses = [float(row[3]) for row in rows]
-    assert [row[4] for row in rows][:2] == ["", "+0.000"]
-    assert 0 < abs(losses[2] - losses[0]) < 0.05
+    sizes = ["1 × 8, 3"] * 3 + ["1 × 16, 3"] * 3
+    assert [row[0] for row in rows] == sizes
+    assert [row[1] for row in rows] == ["float32", "TF32", "bfloat16"] * 2
+    places = [(AWAY, None), (AWAY, None), (torch.device("cpu"), torch.bfloat16)]
+    assert trained[1::2] == places * 2
+    for three in (rows[:3], rows[3:]):
+        losses = [float(row[4]) for row in three]
+        assert [row[5] for row in three][:2] == ["", "+0.000"]
+        assert 0 < abs(losses[2] - losses[0]) < 0.05
     assert torch.get_float32_matmul_precision() == "highest"
 
 
@@ -200,7 +204,7 @@ def test_the_best_of_the_larger_weights_are_kept_in_halves(place, monkeypatch, t
         texts = file.metadata()
         kinds = {file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
     assert kinds == {"F16"}
-    assert (texts["step"], texts["text"]) == ("2", "the book's prose")  # the later look was worse
+    assert (texts["step"], texts["text"]) == ("1", "the book's prose")  # the later look was worse
     model, tokens = storage.load_gpt(tmp_path / "capstone.safetensors")
     assert len(tokens) == gpu_steps.SMALL["larger"]["n_tokens"]
     assert row[0] == "larger, the book's prose"
@@ -237,7 +241,9 @@ def test_a_chapter_is_measured_where_the_table_finds_it(processor, monkeypatch):
     gpu_steps.chapter(processor, "decoding")
     assert asked == [("12_decoding", True)]
     table = tiers.shown(processor.folder / "chapters.json")
-    assert re.search(r"\(decoding\) \|.*\| a rehearsal \| 3 \| 1 \|  \|\n", table)
+    assert re.search(
+        r"^\*\*a rehearsal\*\*, tier `\w+`\n(.*\n)*?.*\(decoding\) \|.*\| 3 \| 1 \|  \|\n", table
+    )
     assert "No GPU was at hand" not in table
     assert "a rehearsal, " in table
 
@@ -267,6 +273,35 @@ def test_each_measurement_is_a_step_and_each_notebook_too():
     chapters = [name.removeprefix("chapter-") for name in names[len(gpu.MEASUREMENTS) :]]
     assert sorted(chapters) == sorted(page.name for page in gpu.notebooks())
     assert {*chapters[: len(tiers.RESULTS)]} == {*tiers.RESULTS}  # first what a card changes
+
+
+def clock_of(seconds, n):
+    """How long notebooks take, so many at a time, each begun as soon as there is a place."""
+    places = [0] * n
+    for taken in seconds:
+        places[places.index(min(places))] += taken
+    return max(places)
+
+
+def test_what_a_card_took_is_within_the_time_that_a_call_has(monkeypatch):
+    """The seconds that were measured, with those that are planned for what was not."""
+    known = gpu.read(gpu.CARDS)["NVIDIA H100 80GB HBM3"]["steps"]
+    taken = {step.name: known.get(step.name, {"seconds": step.seconds})["seconds"]
+             for step in gpu.all_steps(rehearse=False)}  # fmt: skip
+    notebooks = [taken.pop(name) for name in list(taken) if name.startswith("chapter-")]
+    assert {step.name for step in gpu.MEASUREMENTS} == {*taken}
+    monkeypatch.setattr(gpu.os, "cpu_count", lambda: 16)  # as beside that card
+    n = gpu.at_once(rehearse=False)
+    assert n == 4
+    assert sum(taken.values()) + clock_of(notebooks, n) <= 20 * 60
+    assert max([*taken.values(), *notebooks]) < gpu.LIMIT
+
+
+def test_several_notebooks_run_only_where_there_are_cores(monkeypatch):
+    for cores, n in ((None, 1), (2, 1), (7, 1), (8, 2), (16, 4), (64, 4)):
+        monkeypatch.setattr(gpu.os, "cpu_count", lambda cores=cores: cores)
+        assert gpu.at_once(rehearse=False) == n
+        assert gpu.at_once(rehearse=True) == 1
 
 
 def test_the_whole_should_take_half_an_hour_and_no_step_eight_minutes():
@@ -341,11 +376,48 @@ def test_what_fails_is_listed_and_the_rest_goes_on_and_a_second_start_resumes(to
     assert calls(toy)[3:] == ["bad"]
     shown = (toy / "cards" / "steps.md").read_text()
     assert "| bad | 1.5 |" in shown
-    assert shown.endswith("Nothing failed.\n")
+    assert shown.endswith("No step failed.\n")
     capsys.readouterr()
     assert gpu.main(["--rehearse"]) == 0
     assert calls(toy)[4:] == []
     assert "All steps have passed; STEP=" in capsys.readouterr().out
+
+
+MEETING = """
+import json, os, pathlib, sys, time
+name, out, folder = sys.argv[1:4]
+here = pathlib.Path(folder).parent
+(here / f"{name}.begun").touch()
+latest = time.monotonic() + 60
+while name.startswith("chapter") and len([*here.glob("chapter-*.begun")]) < 2:
+    assert time.monotonic() < latest, "alone"
+    time.sleep(0.01)
+if not name.startswith("chapter"):
+    assert not [*here.glob("chapter-*.begun")], "beside a notebook"
+found = {"heads": [], "rows": [], "bytes": None, "n": os.environ["SOFTLOOKUP_AT_ONCE"]}
+pathlib.Path(out).write_text(json.dumps(found))
+"""
+
+
+def test_notebooks_run_several_at_a_time_and_measurements_alone(toy):
+    """Each notebook waits until another one has begun; a measurement must not meet any."""
+    (toy / "toy.py").write_text(MEETING)
+    steps = [gpu.Step(name, 0, "") for name in ("one", "chapter-a", "chapter-b", "chapter-c")]
+    assert gpu.run_all(steps, toy / "cards", 5, rehearse=True, n=2) == []
+    found = gpu.read(toy / "cards")[tiers.PROCESSOR]["steps"]
+    assert {name: one["state"] for name, one in found.items()} == dict.fromkeys(
+        ("one", "chapter-a", "chapter-b", "chapter-c"), "passed")  # fmt: skip
+    assert {one["n"] for one in found.values()} == {"2"}
+
+
+@pytest.mark.parametrize(("beside", "n", "may"), [
+    ([], 1, True), (["chapter-a"], 1, False), (["chapter-a"], 2, True),
+    (["chapter-a", "chapter-b"], 2, False), (["precision"], 4, False),
+])  # fmt: skip
+def test_who_may_start_beside_whom(beside, n, may):
+    running = [gpu.Running(gpu.Step(name, 0, ""), None, 0, 0) for name in beside]
+    assert gpu.may_start(gpu.Step("chapter-c", 0, ""), running, n) is may
+    assert gpu.may_start(gpu.Step("kernels", 0, ""), running, n) is (not beside)
 
 
 def test_one_step_is_run_though_it_has_passed(toy, capsys):
@@ -469,8 +541,8 @@ def test_each_card_has_its_tables(monkeypatch):
     first = {"machine": "NVIDIA H200, 140 GiB, PyTorch 3", "steps": {"precision": found}}
     bad = {"state": "failed", "seconds": 1, "message": "a `b` | c"}
     text = gpu.shown({"H200": first, "T4": {"machine": "T4, 15 GiB", "steps": {"compile": bad}}})
-    assert text.startswith("**NVIDIA H200**, measured with 140 GiB, PyTorch 3.\n\n*The same")
-    assert "\n\nNothing failed.\n\n**T4**" in text
+    assert text.startswith("**NVIDIA H200**, 140 GiB, PyTorch 3.\n\n*The same")
+    assert "\n\nNo step failed.\n\n**T4**" in text
     assert text.endswith("- `compile`: `a 'b' / c`\n")
     assert gpu.shown({}) == gpu.NO_CARD + "\n"
 

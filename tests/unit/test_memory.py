@@ -203,7 +203,7 @@ def test_the_library_keeps_a_row_more_for_each_of_its_norms(generator):
 
 @pytest.mark.parametrize("fused", [True, False])
 def test_a_step_stays_below_the_plan(fused, generator):
-    """The peak of a second step, with what the optimiser has remembered from the first."""
+    """The peak of a second step, with what the optimizer has remembered from the first."""
     model = theirs(SMALL, fused)
     ids = torch.randint(101, (BATCH, N), generator=generator)
     loss, adam = loss_with(model, ids), torch.optim.Adam(model.parameters(), foreach=False)

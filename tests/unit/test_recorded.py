@@ -28,7 +28,7 @@ from softlookup.recorded import experiment as experiment_module
 from softlookup.recorded import record as record_module
 from softlookup.recorded import version as version_module
 from softlookup.recorded.experiment import FOLDER, data_of, experiment_of
-from softlookup.recorded.record import data_checksums, record
+from softlookup.recorded.record import data_checksums, record, small_part
 from softlookup.recorded.version import code_version, used_by
 from softlookup.show import show_recorded
 
@@ -99,7 +99,7 @@ def test_a_result_belongs_to_the_code_of_today(name):
 
 @in_each
 def test_the_small_part_is_the_same_when_it_is_computed_anew(name):
-    now = json.loads(json.dumps(experiment_of(name).run_small()))
+    now = json.loads(json.dumps(small_part(name)))
     found = differences(recorded(name).small, now, "small")
     assert not found, f"run make record NAME={name}, or repair the library: {found}"
 
@@ -117,7 +117,7 @@ def test_a_changed_library_changes_the_small_part(monkeypatch):
         return {h: row + Counter(row.keys()) for h, row in counts(texts, n).items()}
 
     monkeypatch.setattr(ngram, "follower_counts", one_too_many)
-    found = differences(before, ngram_shakespeare.run_small(), "small")
+    found = differences(before, small_part("ngram_shakespeare"), "small")
     assert any("bits_counted" in line for line in found)
 
 
@@ -218,6 +218,24 @@ def test_record_writes_what_recorded_reads(trial):
 def test_with_the_data_at_hand_a_part_is_computed_anew(trial):
     assert recomputed("trial") == {"words": 6}
     assert recomputed("trial", times=2) == {"words": 12}
+
+
+def test_whatever_a_chapter_computes_in_it_is_computed_as_it_was_recorded(trial, monkeypatch):
+    def run(*data: str) -> dict:
+        return {"dtype": str(torch.get_default_dtype())}
+
+    experiment = record_module.experiment_of("trial")
+    monkeypatch.setattr(experiment, "run", run)
+    monkeypatch.setattr(experiment, "run_small", run)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        now, written, left = recomputed("trial"), record("trial"), torch.get_default_dtype()
+    finally:
+        torch.set_default_dtype(before)
+    assert now == written.results == {"dtype": "torch.float32"}
+    assert written.small == {"dtype": "torch.float64"}
+    assert left == torch.float64
 
 
 def test_without_the_data_record_says_why_and_recomputed_is_quiet(monkeypatch, tmp_path, capsys):

@@ -107,6 +107,15 @@ def test_each_number_stands_on_the_one_colour_of_its_share(shown):
     assert found == [(colour, ink_on(colour)) for colour in colours]
 
 
+def test_a_title_tells_apart_two_lines_of_one_reader(shown):
+    weights = torch.tensor([[0.25, 0.75], [1.0, 0.0]])
+    show_readings(["so", "it"], weights, [1, 1], titles=["head 0", "<b>"], **TEXTS)
+    above = re.findall(r'<p class="ss-who">(.*?)<bdi', shown[0]["text/html"])
+    assert above == ["head 0: ", "&lt;b&gt;: "]
+    lines = shown[0]["text/plain"].splitlines()[2:]
+    assert lines == ["head 0: it: 0.25 0.75", "<b>: it: 1.00 0.00"]
+
+
 def test_readings_run_from_left_to_right_unless_told(shown):
     show_readings(["a", "<b>"], WEIGHTS[:1, :2], [0], glosses=["one", "t&o"], **TEXTS)
     page = shown[0]["text/html"]
@@ -117,9 +126,13 @@ def test_readings_run_from_left_to_right_unless_told(shown):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"glosses": ["tap"]}, "one gloss a word; got words=3, glosses=1"),
-        ({"readers": [0]}, r"one row a reader and one column a word; got weights=\(2, 3\)"),
-        ({"weights": WEIGHTS[:, :2]}, "one row a reader and one column a word"),
+        ({"glosses": ["tap"]}, "one gloss for each word; got words=3, glosses=1"),
+        ({"titles": ["head 0"]}, "one title for each reader, or none; got readers=2, titles=1"),
+        (
+            {"readers": [0]},
+            r"one row for each reader and one column for each word; got weights=\(2, 3\)",
+        ),
+        ({"weights": WEIGHTS[:, :2]}, "one row for each reader and one column for each word"),
         ({"readers": [0, 3]}, r"readers must be places of words; got readers=\[0, 3\]"),
         ({"readers": [-1, 0]}, "readers must be places of words"),
         ({"weights": WEIGHTS * 2}, "weights must be numbers from 0 to 1"),

@@ -61,7 +61,7 @@ def test_an_order_must_hold_each_place_once(order, parts):
 @pytest.mark.parametrize(
     ("name", "shape", "message"),
     [
-        ("x", (2, 5), "x must have one row a word"),
+        ("x", (2, 5), "x must have one row for each word"),
         ("W_Q", (5, 3), r"W_Q and W_K must have the same shape \(5, d_k\)"),
         ("W_K", (4, 2), r"W_Q and W_K must have the same shape \(5, d_k\)"),
         ("W_V", (5, 3), r"W_V must have the shape \(5, d_v\) with d_v from 1 to 2"),

@@ -212,8 +212,8 @@ def test_all_o_earns_nothing():
 @pytest.mark.parametrize(
     ("function", "truth", "found", "message"),
     [
-        (span_scores, [[]], [], "one entry a text; got truth=1, predicted=0"),
-        (token_scores, [["O"]], [], "one entry a text; got truth=1, predicted=0"),
+        (span_scores, [[]], [], "one entry for each text; got truth=1, predicted=0"),
+        (token_scores, [["O"]], [], "one entry for each text; got truth=1, predicted=0"),
         (token_scores, [["O"]], [["O", "O"]], "as many tags on both sides; got truth=1, predi"),
         (token_scores, [["O"]], [["X"]], "a tag must be O"),
         (token_scores, [["X"]], [["O"]], "a tag must be O"),

@@ -144,6 +144,22 @@ def test_the_learners_code_gets_copies():
     assert Answer(torch.clone, TODO)(tensor, kept="Work on a copy.").tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda texts: texts.clear() or 1,
+        lambda texts: texts[0].append("b") or 1,
+        lambda texts: texts[1].__setitem__(0, "c") or 1,
+        lambda texts: texts[2].add_(1),
+    ],
+)
+def test_a_list_that_should_be_kept_is_kept(spoil):
+    texts = [["a"], ["b"], torch.ones(1)]
+    with pytest.raises(Wrong, match="Work on a copy"):
+        Answer(spoil, TODO)(texts, kept="Work on a copy.")
+    assert Answer(len, TODO)(texts, kept="Work on a copy.") == 3
+
+
 def test_several_things_are_so_many():
     assert Answer(lambda: (1, 2), TODO).several(2, "Return two things.") == [1, 2]
     for found in [(1, 2, 3), 1, "ab"]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from softlookup.data import SOURCES, load_pretrained
+from softlookup.data import SOURCES, load_pretrained, pretrained_at_hand
 from softlookup.data import downloads as cache_module
 from softlookup.data import weights as weights_module
 from softlookup.language_models import greedy
@@ -114,6 +114,37 @@ def test_one_line_where_a_file_is_absent(cache, contents, name, there, capsys, m
         put(cache, contents, name, *there)
     assert load_pretrained(name) is None
     assert capsys.readouterr().out == ABSENT[name]
+
+
+def test_one_line_names_all_that_are_absent(cache, contents, capsys, monkeypatch):
+    monkeypatch.setattr(cache_module.pooch, "retrieve", None)
+    put(cache, contents, BERT, "vocabulary")  # a part is not enough
+    assert pretrained_at_hand(GPT2, BERT) == {}
+    assert capsys.readouterr().out == (
+        "Not at hand: GPT-2, small; BERT, base, without capitals. Fetched once, half a gigabyte "
+        'each, by load_pretrained("gpt2", download=True) and load_pretrained("bert-base-uncased", '
+        "download=True).\n"
+    )
+
+
+def test_in_a_cache_that_cannot_be_looked_into_all_are_absent(tmp_path, monkeypatch, capsys):
+    """No file system answers for a name of this length; a folder that is shut raises as this."""
+    monkeypatch.setenv("SOFTLOOKUP_DATA", str(tmp_path / ("a" * 300)))
+    assert pretrained_at_hand(GPT2, BERT) == {}
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("Not at hand: GPT-2, small; BERT, base, without capitals. ")
+
+
+def test_those_at_hand_come_by_name(cache, contents, capsys):
+    put(cache, contents, GPT2)
+    found = pretrained_at_hand(BERT, GPT2)
+    assert list(found) == [GPT2]
+    assert found[GPT2].model.config == CONFIGS[GPT2]
+    assert "BERT" in capsys.readouterr().out
+    assert pretrained_at_hand(GPT2).keys() == {GPT2}
+    assert capsys.readouterr().out == ""
+    with pytest.raises(ValueError, match="gpt3"):
+        pretrained_at_hand(GPT2, "gpt3")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,7 +1,7 @@
 """Maps of words: every point in its place, in its group's look, with its name."""
 
 import math
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import matplotlib.pyplot as plt
 import pytest
@@ -13,6 +13,17 @@ from softlookup.show.word_map import LINE_HEIGHT, LOOKS
 WORDS = ["king", "queen", "the", "cat", "dog"]
 XY = torch.tensor([[0.0, 1.0], [2.0, 3.0], [-1.0, 0.5], [4.0, -2.0], [5.0, -3.0]])
 GROUPS = {"royal": ["queen", "king"], "animals": ["cat", "dog"]}
+
+
+def points(ax, place):
+    """A place of the data in points on the paper."""
+    return torch.as_tensor(ax.transData.transform(place)) * 72 / ax.figure.dpi
+
+
+def cross(a, b, c, d):
+    """Whether the line from a to b crosses the one from c to d: the solution of two equations."""
+    s, t = torch.linalg.solve(torch.stack([b - a, c - d], dim=1), c - a).tolist()
+    return 0 < s < 1 and 0 < t < 1
 
 
 @pytest.fixture
@@ -52,6 +63,21 @@ def test_names_of_near_points_are_moved_apart(ax):
     heights = [text.xyann[1] for text in ax.texts]
     assert all(above - below > LINE_HEIGHT - 1 for below, above in pairwise(heights))
     assert abs(sum(heights)) < 1  # the middle stays
+
+
+def test_lines_to_names_do_not_cross(ax):
+    ax.set(xlim=(0, 300), ylim=(0, 300))
+    xy = torch.tensor([[100.0, 122.0], [110, 105], [108, 124], [131, 127], [200, 10]])
+    ax.figure.canvas.draw()
+    word_map(
+        ax, xy, ["queen", "king", "boy", "girl", "the"], {"": ["queen", "king", "boy", "girl"]}
+    )
+    names = {text.get_text(): text for text in ax.texts}
+    lines = [
+        (points(ax, text.xy), points(ax, text.xy) + torch.tensor(text.xyann))
+        for text in names.values()
+    ]
+    assert not any(cross(*one, *other) for one, other in combinations(lines, 2))
 
 
 BAD = {

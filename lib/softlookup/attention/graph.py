@@ -33,7 +33,7 @@ def graph_mask(
             ``n - 1``.
 
     Source: Veličković et al. 2018, section 2.1; lecture 004, "Non-Transformer Examples" (Graph
-    Attention). Chapter: soft_lookup#graphs.
+    Attention). Chapter: soft_lookup#optional-graphs.
 
     Example:
         >>> graph_mask(3, [(0, 1)]).int()
@@ -79,7 +79,7 @@ def graph_scores(
         ValueError: The shapes or the dtypes do not fit.
 
     Source: Veličković et al. 2018, section 2.1, eq. 3; for the same order: Brody et al. 2022.
-    Chapter: soft_lookup#graphs.
+    Chapter: soft_lookup#optional-graphs.
 
     Example:
         >>> key, one = torch.tensor([[3.0], [-10.0]]), torch.ones(1)
@@ -112,7 +112,7 @@ class GraphAttention(SoftLookup):
         ValueError: A width or ``n_heads`` is no integer of at least 1, or ``combine`` is unknown.
 
     Source: Veličković et al. 2018, section 2.1; lecture 004, "Non-Transformer Examples" (Graph
-    Attention). Chapter: soft_lookup#graphs.
+    Attention). Chapter: soft_lookup#optional-graphs.
 
     Example:
         >>> layer = GraphAttention(5, 3, n_heads=2)

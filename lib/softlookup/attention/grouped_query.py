@@ -72,7 +72,7 @@ class GroupedQueryAttention(MultiHeadAttention):
     Raises:
         ValueError: As in ``MultiHeadAttention``, or ``n_kv_heads`` does not divide ``n_heads``.
 
-    Source: Ainslie et al. 2023; one shared head: Shazeer 2019; normalised queries and keys: Henry
+    Source: Ainslie et al. 2023; one shared head: Shazeer 2019; normalized queries and keys: Henry
     et al. 2020. Chapter: modern_attention#the-size-of-the-cache.
 
     Example:
@@ -270,7 +270,7 @@ def _is_read(mask: Tensor, n_kept: int) -> Tensor:
 
 
 def _any(mask: Tensor, axis: int) -> Tensor:
-    return mask.view(torch.uint8).any(axis).bool()  # on bytes it is 20 times as fast as on booleans
+    return mask.to(torch.uint8).any(axis).bool()  # on bytes it is 20 times as fast as on booleans
 
 
 def _with_zeros(rows: Tensor, counts: Tensor) -> Tensor:

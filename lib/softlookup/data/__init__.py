@@ -31,7 +31,7 @@ from softlookup.data.pretrained import PRETRAINED_FILE, pretrained_vectors
 from softlookup.data.prose import book_prose, python_code
 from softlookup.data.public import multi30k, sms_spam, tiny_shakespeare
 from softlookup.data.sources import SOURCES, RemoteFile, Source
-from softlookup.data.weights import PretrainedModel, load_pretrained
+from softlookup.data.weights import PretrainedModel, load_pretrained, pretrained_at_hand
 
 __all__ = [
     "CHIRP_KINDS",
@@ -75,6 +75,7 @@ __all__ = [
     "planted_senses",
     "planted_sentences",
     "planted_words",
+    "pretrained_at_hand",
     "pretrained_vectors",
     "python_code",
     "sms_spam",

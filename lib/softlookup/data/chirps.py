@@ -28,7 +28,7 @@ def chirps(
         noise: The standard deviation added to each sample; the sound itself has amplitude 1.
 
     Returns:
-        The samples, one sound a row, and the numbers of their kinds, all as likely.
+        The samples, one sound in each row, and the numbers of their kinds, all as likely.
 
     Raises:
         ValueError: ``n`` is no integer of at least 1, or ``noise`` is negative or NaN.

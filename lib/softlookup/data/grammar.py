@@ -253,8 +253,8 @@ def planted_senses(n: int, generator: torch.Generator) -> list[SenseExample]:
         generator: The only source of chance.
 
     Returns:
-        One example a sentence. ``planted_sentences`` draws these sentences too, without their
-        senses.
+        One example for each sentence. ``planted_sentences`` draws these sentences too, without
+        their senses.
 
     Raises:
         ValueError: ``n`` is no integer of at least 0.

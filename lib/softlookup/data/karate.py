@@ -37,5 +37,6 @@ KARATE_PLACES = (
 """Where a picture of the club may put each member, as pairs (x, y).
 
 The distances on paper are as like the numbers of steps from member to member as a plane allows:
-gradient descent has made the sum of (distance / steps - 1)² small. Chapter: soft_lookup#graphs
+gradient descent has made the sum of (distance / steps - 1)² small.
+Chapter: soft_lookup#optional-graphs
 """

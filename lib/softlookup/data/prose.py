@@ -8,7 +8,7 @@ from pathlib import Path
 
 from softlookup.checks import require
 
-SHA256 = "3215fa099aa1ddd126c4883e2e29a208af0b21ed8aa521f87fa02937273903c8"
+SHA256 = "cb84f13d022e22891e00302eb69151dd4e6088837a945fc9ffffce133dca47d1"
 """The checksum of ``book.txt``; whoever freezes the prose anew changes it."""
 
 CODE_MODULES = (
@@ -20,19 +20,19 @@ CODE_MODULES = (
 
 @cache
 def book_prose() -> str:
-    """The English prose of this book: what its pages say, without formulas, code and tables.
+    """The English prose of this book: what its chapters say, without formulas, code and tables.
 
     Returns:
-        Some 310,000 characters: about two thousand paragraphs in the book's order, none twice,
+        Some 420,000 characters: about two thousand paragraphs in the book's order, none twice,
         each of them whole sentences in one line, with a line feed at its end.
 
     Raises:
         ValueError: If the file beside this module is not the frozen one.
 
-    Source: the pages of the book, frozen. Chapter: data_card#prose-and-code
+    Source: the chapters of the book, frozen. Chapter: data_card#prose-and-code
 
     Example:
-        >>> "an embedding is a hard lookup, attention is a soft lookup" in book_prose()
+        >>> "An embedding is a hard lookup, and attention is a soft one." in book_prose()
         True
     """
     text = files("softlookup.data").joinpath("book.txt").read_text(encoding="utf-8")

@@ -64,3 +64,40 @@ def load_pretrained(name: str, *, download: bool = False) -> PretrainedModel | N
         return PretrainedModel(load_gpt2(places["weights"], CONFIGS[name]), tokenizer)
     tokenizer = BERTTokenizer.from_file(places["vocabulary"])
     return PretrainedModel(load_bert(places["weights"], CONFIGS[name]), tokenizer)
+
+
+def pretrained_at_hand(*names: str) -> dict[str, PretrainedModel]:
+    """Those of the real models whose files have been fetched.
+
+    Args:
+        names: As for ``load_pretrained``.
+
+    Returns:
+        The models that are there, by name. One printed line names the others, and says how to fetch
+        them.
+
+    Raises:
+        ValueError: A name is none of those.
+
+    Source: Radford et al. 2019; Devlin et al. 2019. Chapter: training#optional-real-weights.
+
+    Example:
+        >>> real = pretrained_at_hand("gpt2", "bert-base-uncased")  # doctest: +SKIP
+    """
+    for name in names:
+        require_choice(tuple(CONFIGS), name=name)
+    absent = [name for name in names if not _is_fetched(name)]
+    if absent:
+        titles = "; ".join(SOURCES[name].title for name in absent)
+        calls = " and ".join(f'load_pretrained("{name}", download=True)' for name in absent)
+        print(f"Not at hand: {titles}. Fetched once, half a gigabyte each, by {calls}.")
+    loaded = {name: load_pretrained(name) for name in names if name not in absent}
+    return {name: real for name, real in loaded.items() if real is not None}
+
+
+def _is_fetched(name: str) -> bool:
+    """Whether the cache holds all its files; one that cannot be looked into holds none."""
+    try:
+        return all((cache_folder() / file.name).is_file() for file in SOURCES[name].files.values())
+    except OSError:
+        return False

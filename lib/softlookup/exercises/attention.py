@@ -72,6 +72,8 @@ SENTENCE = torch.tensor(
 """The chapter's X."""
 KEYS = torch.tensor([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0], [-1.0, -1.0]], dtype=torch.float64)
 """The chapter's W^K."""
+QUERIES = torch.tensor([[0.0, 1.0], [2.0, 0.0], [3.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+"""The chapter's W^Q; its W^V hands over the first two columns."""
 
 PENCIL_QUERIES = torch.tensor([[1, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]], dtype=torch.float64)
 PENCIL_KEYS = torch.tensor([[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 1]], dtype=torch.float64)
@@ -184,7 +186,7 @@ def check_columns(shape: Answer, answer: Answer) -> str:
     pair = tuple(integers(map(shape.started, shape.value), told))
     if pair != (2, 2):
         hint = SHAPES.get(pair, "W^Q X is 2 × 3; now write down its product with a 3 × 2.")
-        raise Wrong(f"(W^Q X)(W^K X)ᵀ has not the shape {pair}. {hint}")
+        raise Wrong(f"(W^Q X)(W^K X)ᵀ does not have the shape {pair}. {hint}")
     for d_model, d_k, d_v, n in (5, 2, 4, 3), (7, 3, 2, 5):
         W_Q, W_K, W_V = (draw(d, d_model, seed=d) for d in (d_k, d_k + 10, d_v))
         W_K, X = W_K[:d_k], draw(d_model, n, seed=5)
@@ -266,7 +268,7 @@ def check_shapes(answer: Answer) -> str:
         pair = tuple(integers(map(answer.started, given), told))
         if pair != right:
             hint = TURNED if pair == right[::-1] else CROSS_HINTS[name]
-            raise Wrong(f"{name} has not the shape {pair}. {hint}")
+            raise Wrong(f"{name} does not have the shape {pair}. {hint}")
     return "All five. Only d_k is shared by the two sides: there queries meet keys."
 
 
@@ -286,9 +288,12 @@ def check_symptoms(answer: Answer) -> str:
     return "All seven. Each of them runs without an error: only the numbers tell."
 
 
-@exercise("give my_outcomes, a list of six outcomes.")
-def check_ablation(answer: Answer) -> str:
-    """Check ``my_outcomes``: for each of six heads that lack a piece, what becomes of it."""
+@exercise(
+    "give my_outcomes, a list of six outcomes.",
+    "give my_text, three words as rows of four numbers.",
+)
+def check_ablation(answer: Answer, text: Answer) -> str:
+    """Check what becomes of six heads that lack a piece, and a text that needs no root."""
     outcomes, told = answer.value, f"Give a list of {len(ABLATED)} outcomes, one for each head."
     if not isinstance(outcomes, list | tuple) or len(outcomes) != len(ABLATED):
         raise Wrong(told)
@@ -300,7 +305,35 @@ def check_ablation(answer: Answer) -> str:
         if outcome != right:
             told = HALVED.get((number, outcome), REMAINS[outcome])
             raise Wrong(f"Without {piece} it is not “{outcome}” that happens. {told}")
-    return "All six. Each piece of the head prevents a failure of its own."
+    return _judge_text(numbers(text.value, torch.zeros(3, 4), "my_text"))
+
+
+def _judge_text(X: Tensor) -> str:
+    """Praise a text of three words for which the root makes no difference, or tell what is wrong.
+
+    The three values must differ: a mixture of equal values is that value, whatever the weights.
+    """
+    if not X.isfinite().all():
+        raise Wrong("my_text holds an infinity.")
+    Q, K, V = X @ QUERIES, X @ KEYS, X[:, :2]
+    for i, j in (0, 1), (0, 2), (1, 2):
+        if (V[i] - V[j]).abs().max() < 1e-3:
+            raise Wrong(
+                f"Words {i} and {j} hand over the same value, so it does not matter how the weight "
+                f"is shared out between them. Make all three values differ."
+            )
+    whole, rootless = attention_weights(Q, K), attention_weights(Q, K, scale=False)
+    i = int((whole @ V - rootless @ V).abs().amax(dim=1).argmax())
+    if not torch.allclose(whole @ V, rootless @ V, rtol=0, atol=1e-6):
+        scores = ", ".join(f"{score:.3g}" for score in (Q[i] @ K.mT / math.sqrt(2)).tolist())
+        raise Wrong(
+            f"For my_text the root matters: word {i} scores the three words with ({scores}). "
+            f"Without the root these scores are √2 times as large. Which three scores give the "
+            f"same weights then?"
+        )
+    if whole.amax() > 1 - 1e-6:
+        return "All six. And your text needs no root, because its softmax is saturated already."
+    return "All six. And the root stretches differences between scores: your text has none."
 
 
 @exercise("give my_matrix, a query matrix of 4 rows and 2 columns.")

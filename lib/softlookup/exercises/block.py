@@ -262,13 +262,13 @@ def check_wrong_place(answer: Answer) -> str:
         right = u + layer(u)
     z, late, sample = all_but_last(layer_norm(x)), all_but_last(x), all_but_last(_sample_norm(x))
     mistakes = [
-        (late + last(late), "the program begins with a norm; a post-norm stack does not."),
-        (layer_norm(late + last(late)), "that is post-norm as it should be: it begins and ends "
+        (late + last(late), "The program begins with a norm; a post-norm stack does not."),
+        (layer_norm(late + last(late)), "That is post-norm as it should be: it begins and ends "
          "in another way than the program."),
-        (layer_norm(right), "there is no norm after the last layer."),
-        (z, "the last layer has not written yet."),
-        (last(z), "the last layer's write is added to what it reads."),
-        (sample + last(sample), "the variance is the mean of the squares: std divides by n − 1 "
+        (layer_norm(right), "There is no norm after the last layer."),
+        (z, "The last layer has not written yet."),
+        (last(z), "The last layer's write is added to what it reads."),
+        (sample + last(sample), "The variance is the mean of the squares: std divides by n − 1 "
          "unless told not to."),
     ]  # fmt: skip
     aside = "Write both stacks down, for three layers: norm, sum, norm, sum, and so on."
@@ -448,7 +448,7 @@ def _check_count(answer: Answer, right: int, what: str, mistakes: Mistakes, asid
     found = scalar(answer.value, f"{what}'s number")
     if found != right:
         hint = advised(found, mistakes, aside, rel_tol=0)
-        raise Wrong(f"{what} has not {found:,.0f} parameters: {hint}")
+        raise Wrong(f"{what} does not have {found:,.0f} parameters: {hint}")
 
 
 def _gradient_mistakes(x: Tensor, upstream: Tensor, eps: float) -> Mistakes:

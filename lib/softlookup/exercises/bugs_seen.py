@@ -20,7 +20,7 @@ def count_pairs(ids):
 
 
 def positions(n, d_model):
-    """Sine and cosine waves of falling frequency, one row a place."""
+    """Sine and cosine waves of falling frequency, one row for each place."""
     place = torch.arange(n, dtype=torch.float64).unsqueeze(1)
     pair = torch.arange(d_model // 2)
     angle = place / 10000 ** (pair / d_model)

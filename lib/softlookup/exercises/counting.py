@@ -116,7 +116,7 @@ def check_error(answer: Answer) -> str:
         (powers.log(), "These are the scores. Raise e to each, and divide by the sum."),
         (powers.log() / powers.log().sum(), "You divided the scores themselves by their sum."),
     ]
-    compare(given["probabilities"], p, "The list of probabilities", mistakes)
+    compare(given["probabilities"], p, "The list of probabilities", mistakes, _not_these_shares)
     slopes = [
         (torch.outer(h, y - p), "The sign is turned: the error is p minus y."),
         (torch.outer(h, p), "The 1 of the true class is missing in the error p minus y."),
@@ -127,7 +127,8 @@ def check_error(answer: Answer) -> str:
     ]
     shapes = {(3, 2): "Rows belong to words and columns to classes; yours are turned."}
     expected = torch.outer(h, p - y)
-    compare(given["slopes"], expected, "The table of slopes", slopes, shapes=shapes)
+    told = "Each slope is an error, p minus y, times a count: once for class, three times for call."
+    compare(given["slopes"], expected, "The table of slopes", slopes, told, shapes=shapes)
     return (
         "The weights of the true class are to grow, the others to fall: three times as fast "
         "for the word that occurs three times."
@@ -224,17 +225,19 @@ def check_bayes(answer: Answer) -> str:
     counts = torch.tensor([[2, 1, 0], [1, 0, 0], [0, 1, 3], [0, 2, 1], [1, 0, 4]]).double()
     many = torch.randint(0, 4, (11, 7), generator=torch.Generator().manual_seed(2)).double()
     for rows in counts, many:
-        y = torch.tensor([int(i % 3 == 0) for i in range(len(rows))])
+        y = torch.tensor([float(i % 3 == 0) for i in range(len(rows))]).double()
         weight, bias = answer.several(2, "Return two things: the weights and the bias.", rows, y)
         right_weight, right_bias = _bayes(rows, y)
-        compare(weight, right_weight, "The weights", _bayes_mistakes(rows, y))
+        compare(weight, right_weight, "The weights", _bayes_mistakes(rows, y), _not_this_weight)
         tokens = torch.log(rows[y == 1].sum() / rows[y == 0].sum())
+        of_messages = "The bias is the logarithm of P(1)/P(0), from numbers of messages."
         no_prior = "The bias says which class is more frequent; yours says that neither is."
         compare(bias, right_bias, "The bias", [
             (torch.zeros(()), no_prior),
             (-right_bias, "Your bias has the wrong sign: it is to be above 0 if spam is frequent."),
             (tokens, "You compared numbers of words; the bias compares numbers of messages."),
-        ])  # fmt: skip
+            (y.mean(), "That is the share of spam, P(1). The bias is the logarithm of P(1)/P(0)."),
+        ], of_messages)  # fmt: skip
     train, test = split(messages())
     old, new = ([word_tokens(message.text) for message in part] for part in (train, test))
     words = top_words(old, 1000)
@@ -358,6 +361,24 @@ def _bayes(counts: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return weight, torch.log((y == 1).sum() / (y == 0).sum()).double()
 
 
+def _not_these_shares(yours: Tensor, shares: Tensor) -> str:
+    if abs(yours.sum().item() - 1) > 1e-6:
+        return f"Probabilities sum to 1; yours sum to {yours.sum():.4g}."
+    k = int(((yours - shares).abs() > 1e-6).nonzero()[0])
+    return (
+        f"Raise e to each score, and divide each of the three powers by their sum: the probability "
+        f"of class {k}, counted from 0, is not {yours[k]:.4g}."
+    )
+
+
+def _not_this_weight(yours: Tensor, weights: Tensor) -> str:
+    j = int(((yours - weights).abs() > 1e-6).nonzero()[0])
+    return (
+        f"The weight of word {j}, counted from 0, is not {yours[j]:.4g}. It is the logarithm of "
+        "P(j | 1) / P(j | 0); do the shares P(j | k) of all words sum to 1 in each class?"
+    )
+
+
 def _bayes_mistakes(counts: Tensor, y: Tensor) -> Mistakes:
     one, zero = (counts[y == k].sum(dim=0) for k in (1, 0))
     weight, _ = _bayes(counts, y)
@@ -367,6 +388,8 @@ def _bayes_mistakes(counts: Tensor, y: Tensor) -> Mistakes:
     no_m = torch.log((one + 1) / one.sum()) - torch.log((zero + 1) / zero.sum())
     no_share = torch.log((one + 1) / (zero + 1))
     flags = torch.log((in_one + 1) / (n_one + 2)) - torch.log((in_zero + 1) / (n_zero + 2))
+    flag_shares = torch.log((in_one + 1) / (in_one + 1).sum())
+    flag_shares = flag_shares - torch.log((in_zero + 1) / (in_zero + 1).sum())
     plus_one = torch.log((one + 1) / (one.sum() + 1)) - torch.log((zero + 1) / (zero.sum() + 1))
     return [
         (raw, "A word that one class never has gets an infinite weight: add 1 to each count."),
@@ -377,6 +400,7 @@ def _bayes_mistakes(counts: Tensor, y: Tensor) -> Mistakes:
                    "all words grew by 1 in all."),
         (no_share, "You compared counts, not shares: the class with more words wins always."),
         (flags, "You counted messages with the word. Here each occurrence counts."),
+        (flag_shares, "You counted messages with the word. Here each occurrence counts."),
         (weight / math.log(10), "Take the natural logarithm."),
     ]  # fmt: skip
 

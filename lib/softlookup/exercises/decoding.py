@@ -1,10 +1,13 @@
-"""Checks of chapter 12: an empty text, beam search, a wider beam, the best text, heated texts."""
+"""Checks of chapter 12: an empty text, many texts, beams, lengths, a die, the best text, heat."""
 
 import math
 import random
 from collections.abc import Callable, Mapping
 
-from softlookup.exercises.compare import advised, one_number
+import torch
+from torch import Tensor
+
+from softlookup.exercises.compare import advised, integers, one_number
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 
 END = "<eos>"
@@ -48,7 +51,36 @@ def check_empty(most_probable: Answer, mean: Answer) -> str:
     if not math.isclose(found, 9, rel_tol=1e-3):
         hint = "Add up the probabilities of a first word, a second, a third, and so on."
         raise Wrong(advised(found, mistakes, f"Not {found:g}. {hint}", abs_tol=1e-9))
-    return "The most probable text is empty, and nearly nobody who samples will ever see it."
+    return "The most probable text is empty, and yet nine of ten samples have at least one word."
+
+
+@exercise("return the tokens that each text writes.")
+def check_greedy(answer: Answer) -> str:
+    """Check a function of (model, ids, eos, max_length): greedy decoding of many texts at once.
+
+    Args:
+        answer: The learner's function; it returns a list with the new tokens of each text. The
+            model takes ids of shape (n_texts, n) and returns scores of shape (n_texts, vocab_size).
+
+    Chapter: decoding#exercises
+    """
+    cases = [_batch(seed, longest) for seed, longest in _BATCHES]
+    rights = [_continued(*case) for case in cases]
+    found, asked = [], []
+    for case, (right, calls) in zip(cases, rights, strict=True):
+        model = _Asked(case[0], sum(calls))
+        found.append(_new_tokens(answer(model, *case[1:]), len(right)))
+        asked.append(model.calls)
+    wanted = [texts for texts, _ in rights]
+    for advice, mistake in _GREEDY_MISTAKES.items():
+        if found != wanted and found == [mistake(*case) for case in cases]:
+            raise Wrong(advice)
+    for own, right, case in zip(found, wanted, cases, strict=True):
+        if own != right:
+            raise Wrong(_advice_on_texts(own, right, *case[1:]))
+    if asked != [calls for _, calls in rights]:
+        raise Wrong(_advice_on_calls(asked, [calls for _, calls in rights]))
+    return "Each text stops at its own end, and nobody pays for those that have ended."
 
 
 @exercise("return the texts that the beam finds, the best first.")
@@ -73,6 +105,48 @@ def check_beam(answer: Answer) -> str:
                 raise Wrong(case + advice)
         raise Wrong(case + _beam_difference(found, expected))
     return "A width of 1 is greedy decoding; one that is wide enough finds every text."
+
+
+@exercise("return the words that win, and whether the search may stop.")
+def check_choice(answer: Answer) -> str:
+    """Check a function of (ended, alive, max_length, alpha): the choice with a length penalty.
+
+    Args:
+        answer: The learner's function; it returns the words of the text that wins among those that
+            have ended, and whether no beginning that is alive can become one that wins.
+
+    Chapter: decoding#exercises
+    """
+    both = "Return two things: the words that win, and True or False."
+    found = [answer.several(2, both, list(case[0]), list(case[1]), *case[2:]) for case in _LENGTHS]
+    _judge([_words(words, both) for words, _ in found], _winner, _WINNER_MISTAKES)
+    _judge([_truth(stops, both) for _, stops in found], _may_stop, _STOP_MISTAKES)
+    return "The longer a beginning may still become, the longer the search must wait for it."
+
+
+@exercise("return the word that is drawn.")
+def check_die(answer: Answer) -> str:
+    """Check a function of (row, p, u): a word of what top-p leaves, drawn by a number u.
+
+    Args:
+        answer: The learner's function; it returns a word of the row.
+
+    Chapter: decoding#exercises
+    """
+    found = []
+    for row, p, u in _THROWS:
+        word = answer(dict(row), p, u)
+        if not isinstance(word, str) or word not in row:
+            raise Wrong(f"Return one of the words of the row; you returned {word!r}.")
+        found.append(word)
+    wanted = [_drawn(*throw) for throw in _THROWS]
+    for advice, mistake in _DIE_MISTAKES.items():
+        if found != wanted and found == [_drawn(*throw, mistake) for throw in _THROWS]:
+            raise Wrong(advice)
+    for own, right, (row, p, u) in zip(found, wanted, _THROWS, strict=True):
+        if own != right:
+            raise Wrong(f"With the row {row}, p = {p:g} and u = {u:g} it is {right}, not {own}.")
+    return "One number chooses among all the words that are left, each as often as it should."
 
 
 @exercise("give a tree in which width 3 finds less than width 2.")
@@ -256,6 +330,108 @@ _BEAM_MISTAKES: dict[str, Callable[[Following, int, int], list[tuple[Words, floa
 }
 
 
+_Ended = list[tuple[Words, float]]
+_Case = tuple[_Ended, _Ended, int, float]
+_SHORT, _LONG = ("I", "was", "pied"), ("he", "hit", "me", "with", "a", "pie")
+_LENGTHS: list[_Case] = [
+    ([(_SHORT, 0.272)], [(_LONG[:5], 0.243)], 7, 0.0),
+    ([(_SHORT, 0.272)], [(_LONG[:5], 0.243)], 7, 1.0),
+    ([(_SHORT, 0.272), (_LONG, 0.243)], [], 7, 0.0),
+    ([(_SHORT, 0.272), (_LONG, 0.243)], [], 7, 0.1),
+    ([(_SHORT, 0.272), (_LONG, 0.243)], [(("he", "pied", "me"), 0.216)], 7, 1.0),
+    ([(("a",), 0.3)], [(("b",), 0.25)], 10, 1.0),
+    ([(("a",), 0.3)], [(("b",) * 6, 0.25)], 10, 1.0),
+    ([(("a",), 0.3)], [(("b",) * 2, 0.4)], 10, 1.0),
+    ([(("a",), 0.4), (("b",) * 3, 0.5)], [], 5, 1.0),
+    ([(("a",), 0.3), (("b",) * 3, 0.1)], [(("c",) * 4, 0.01)], 10, 1.0),
+    ([((), 0.35), (("a", "b"), 0.2373)], [(("c",), 0.05), (("d",), 0.001)], 6, 1.0),
+    ([(_SHORT, 0.272), (("a",), 0.25)], [(("b",) * 3, 0.02)], 9, 1.0),
+    ([(_SHORT, 0.272), (("a",), 0.25), (("b",) * 7, 0.01)], [(("c",) * 7, 0.02)], 9, 5.0),
+]
+"""Texts that have ended, beginnings that are alive, the longest length, and the strength."""
+
+
+def _penalized(p: float, n_tokens: int, alpha: float) -> float:
+    return math.log(p) / ((5 + n_tokens) / 6) ** alpha
+
+
+def _winner(ended: _Ended, alive: _Ended, longest: int, alpha: float, mistake: str = "") -> Words:
+    """The words that win, or those of a known mistake."""
+    score: dict[str, Callable[[float, int], float]] = {
+        "": lambda p, n: _penalized(p, n, alpha),
+        "none": lambda p, n: p,
+        "end": lambda p, n: _penalized(p, n - 1, alpha),
+        "mean": lambda p, n: math.log(p) / n**alpha,
+        "times": lambda p, n: math.log(p) * ((5 + n) / 6) ** alpha,
+        "plain": lambda p, n: p / ((5 + n) / 6) ** alpha,
+        "least": lambda p, n: -_penalized(p, n, alpha),
+    }
+    return max(ended, key=lambda text: score[mistake](text[1], len(text[0]) + 1))[0]
+
+
+def _may_stop(ended: _Ended, alive: _Ended, longest: int, alpha: float, mistake: str = "") -> bool:
+    """Whether no beginning can still win, or what a known mistake says."""
+    best = max(_penalized(p, len(words) + 1, alpha) for words, p in ended)
+    most = max(p for _, p in ended)
+    loses: dict[str, Callable[[Words, float], bool]] = {
+        "": lambda words, p: _penalized(p, longest, alpha) <= best,
+        "never": lambda words, p: False,
+        "always": lambda words, p: True,
+        "none": lambda words, p: p <= most,
+        "now": lambda words, p: _penalized(p, len(words) + 1, alpha) <= best,
+        "end": lambda words, p: _penalized(p, longest + 1, alpha) <= best,
+    }
+    return all(loses[mistake](words, p) for words, p in alive)
+
+
+_WINNER_MISTAKES = {
+    "That is the most probable text, whatever alpha says. Divide the logarithm first.": "none",
+    "The end is a token, too: the length is one more than the number of words.": "end",
+    "You divide by the length itself; the penalty divides by a power of (5 + length)/6.": "mean",
+    "You multiply by the penalty. A logarithm is negative: multiplied, long texts lose.": "times",
+    "Divide the logarithm of the probability, not the probability.": "plain",
+    "You return the text with the smallest score.": "least",
+}
+_STOP_MISTAKES = {
+    "A beginning can still lose against what has ended; then the search need not go on.": "never",
+    "What is alive may still become a text that wins; look at its probability.": "always",
+    "You compare the probabilities. Which score can a beginning still reach?": "none",
+    "You take a beginning at its present length. It may become longer, and its score rises.": "now",
+    "max_length counts the end already.": "end",
+}
+
+
+def _judge(found: list, right: Callable, mistakes: Mapping[str, str]) -> None:
+    """Raise ``Wrong`` unless the answers are right in all cases; with a known mistake's advice."""
+    expected = [right(*case) for case in _LENGTHS]
+    for advice, mistake in mistakes.items():
+        if found != expected and found == [right(*case, mistake) for case in _LENGTHS]:
+            raise Wrong(advice)
+    for own, wanted, (ended, alive, longest, alpha) in zip(found, expected, _LENGTHS, strict=True):
+        if own != wanted:
+            texts, living = (", ".join(map(_shown, some)) or "none" for some in (ended, alive))
+            case = f"Ended: {texts}; alive: {living}; max_length {longest}, alpha {alpha:g}: "
+            raise Wrong(f"{case}it should be {_told(wanted)}; you have {_told(own)}.")
+
+
+def _told(answer: Words | bool) -> str:
+    if isinstance(answer, bool):
+        return str(answer)
+    return " ".join(map(str, answer)) or "the empty text"
+
+
+def _words(words: object, todo: str) -> Words:
+    if not isinstance(words, tuple | list):
+        raise Wrong(f"{todo} You returned {words!r}.")
+    return tuple(words)
+
+
+def _truth(stops: object, todo: str) -> bool:
+    if str(stops) not in ("True", "False", "tensor(True)", "tensor(False)"):
+        raise Wrong(f"{todo} You returned {stops!r}.")
+    return bool(stops)
+
+
 def _beam_difference(found: list, expected: list) -> str:
     if len(found) != len(expected):
         return f"there should be {len(expected)} texts that have ended; you have {len(found)}."
@@ -362,6 +538,171 @@ def _best_text(following: Following) -> tuple[Words, float, int]:
             elif p * q > best[1]:
                 best = words, p * q
     return *best, needed
+
+
+_Model = Callable[[Tensor], Tensor]
+_Batch = tuple[_Model, Tensor, int, int]
+_BATCHES = ((36, 9), (39, 9), (34, 4), (48, 1))
+"""The seeds of the models that continue many texts, and how many tokens they may write at most."""
+
+
+def _batch(seed: int, longest: int) -> _Batch:
+    """A model, beginnings of three tokens, the end, and the most tokens.
+
+    What follows depends on the last token and on the sum of all; the end wins now and then.
+    """
+    vocab_size, eos = 7, 5
+    generator = torch.Generator().manual_seed(seed)
+    table = torch.randn(vocab_size, vocab_size, vocab_size, generator=generator)
+    ids = torch.tensor([[4, 2, 0], [0, 3, 6], [6, 0, 1], [2, 4, 4], [3, 6, 2]])
+
+    def model(ids: Tensor) -> Tensor:
+        return table[ids.sum(dim=1) % vocab_size, ids[:, -1]]
+
+    return model, ids, eos, longest
+
+
+def _continued(
+    model: _Model, ids: Tensor, eos: int, longest: int, *, mistake: str = ""
+) -> tuple[list[list[int]], list[int]]:
+    """What each text writes, and for how many texts the model is asked in each step.
+
+    With a mistake, what a known mistake writes: "first" stops with the first text that ends,
+    "rows" takes the rows that are left for the first texts.
+    """
+    written, calls, alive = [[] for _ in ids], [], list(range(len(ids)))
+    for _ in range(longest):
+        tokens = model(ids).argmax(dim=-1)
+        calls.append(len(ids))
+        for place, token in enumerate(tokens.tolist()):
+            written[place if mistake == "rows" else alive[place]].append(token)
+        goes_on = tokens != eos
+        if mistake == "first" and not goes_on.all():
+            break
+        ids = torch.cat([ids, tokens[:, None]], dim=1)[goes_on]
+        alive = [text for text, more in zip(alive, goes_on.tolist(), strict=True) if more]
+        if not alive:
+            break
+    return [[token for token in text if token != eos] for text in written], calls
+
+
+_GREEDY_MISTAKES: dict[str, Callable[[_Model, Tensor, int, int], list[list[int]]]] = {
+    "Your texts all stop when the first of them ends; the others should go on.": lambda *case: (
+        _continued(*case, mistake="first")[0]
+    ),
+    "When a text has ended, row j of the scores is no longer that of text j.": lambda *case: (
+        _continued(*case, mistake="rows")[0]
+    ),
+    "max_length counts the end, too: where none has come, a text has max_length tokens; yours "
+    "writes one more.": lambda m, ids, e, n: _continued(m, ids, e, n + 1)[0],
+    "max_length counts the new tokens, and not those that were given.": lambda m, ids, e, n: (
+        _continued(m, ids, e, max(0, n - ids.shape[1]))[0]
+    ),
+}
+
+
+def _new_tokens(found: object, n_texts: int) -> list[list[int]]:
+    """The learner's texts, as lists of integers."""
+    if not isinstance(found, tuple | list | Tensor) or len(found) != n_texts:
+        raise Wrong(f"Return a list of {n_texts} lists, one for each text; you returned {found!r}.")
+    return [integers(text, f"A text is a list of integers; yours is {text!r}.") for text in found]
+
+
+def _advice_on_texts(own: list, right: list, ids: Tensor, eos: int, longest: int) -> str:
+    """What to say about the first text that is wrong."""
+    j = next(j for j in range(len(right)) if own[j] != right[j])
+    told = f"text {j} should write {right[j]}; yours writes {own[j]}."
+    case = f"With {len(ids)} texts and max_length {longest}: {told}"
+    n, n_given, given = len(right[j]), ids.shape[1], ids[j].tolist()
+    if own[j][:n_given] == given and own[j][n_given:][:n] == right[j]:
+        return f"{case} Return the new tokens alone, without those that were given."
+    if n < longest and own[j] == [*right[j], eos]:
+        return f"{case} Leave the end, {eos}, out."
+    if n < longest and own[j][:n] == right[j]:
+        return f"{case} A text that has ended writes no more: its end was {eos}."
+    return case
+
+
+def _advice_on_calls(asked: list[list[int]], wanted: list[list[int]]) -> str:
+    """What to say when the texts are right and the model was asked otherwise than it should be."""
+    if any(max(calls, default=0) < max(right) for calls, right in zip(asked, wanted, strict=True)):
+        return "Right texts, but hand the model all of them at once, not one after the other."
+    own, right = next(pair for pair in zip(asked, wanted, strict=True) if pair[0] != pair[1])
+    return (
+        f"Right texts, but the model should be asked for {right} texts, step by step; you asked "
+        f"for {own}. A text that has ended needs no score."
+    )
+
+
+class _Asked:
+    """A model of many texts that remembers for how many it was asked each time."""
+
+    def __init__(self, model: _Model, n_needed: int) -> None:
+        self.model, self.most, self.calls = model, 10 * n_needed, []
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.shape[1] < 3 or not len(ids):
+            shape = tuple(getattr(ids, "shape", ()))
+            raise ValueError(f"the model wants ids of shape (n_texts, n); it got {shape}")
+        self.calls.append(len(ids))
+        if sum(self.calls) > self.most:
+            raise TooManyRowsError("there is no end to it: stop after max_length tokens")
+        return self.model(ids)
+
+
+_HALVES = {"tart": 0.125, "pie": 0.5, "fish": 0.125, "cake": 0.25}
+"""A row whose sums are exact; two of its words are equally probable, and it is not sorted."""
+_THROWS = [
+    *((_HALVES, 1.0, u) for u in (0.0, 0.25, 0.5, 0.625, 0.75, 0.8, 0.875, 0.96875)),
+    *((_HALVES, 0.8, u) for u in (0.0, 0.5, 0.6, 0.8, 0.9, 0.99)),
+    *((_HALVES, 0.75, u) for u in (0.1, 0.6, 0.7, 0.9, 0.99)),
+    *((_HALVES, 0.6, u) for u in (0.3, 0.65, 0.7, 0.99)),
+    *((_HALVES, 0.5, u) for u in (0.1, 0.6, 0.99)),
+    *((_HALVES, 0.1, u) for u in (0.1, 0.6, 0.99)),
+]
+"""Rows, the p of top-p, and the number that is thrown."""
+
+
+def _drawn(row: Row, p: float, u: float, mistake: str = "") -> str:
+    """The word on which ``u`` falls, or the one of a known mistake."""
+    words = sorted(row, key=lambda word: -row[word])
+    if mistake == "ties":
+        words = sorted(row, key=row.get)[::-1]
+    kept, total = [], 0.0
+    for word in words:
+        enough = {
+            "more": total > p,
+            "fewer": total + row[word] > p and kept != [],
+            "each": row[word] < p and kept != [],
+            "all": False,
+        }
+        if enough.get(mistake, total >= p):
+            break
+        kept.append(word)
+        total += row[word]
+    if mistake == "best":
+        return kept[0]
+    if mistake == "row":
+        kept = [word for word in row if word in kept]
+    end = 0.0
+    for word in kept:
+        end += row[word] / (1 if mistake == "sum" else total)
+        if u < end or (mistake == "edge" and u == end):
+            break
+    return word
+
+
+_DIE_MISTAKES = {
+    "That is always the most probable word: greedy decoding. What does u choose?": "best",
+    "You draw from the whole row; top-p comes first.": "all",
+    "You leave out the word with which the sum reaches p; top-p keeps it, too.": "fewer",
+    "You keep a word too many: a sum of exactly p is enough.": "more",
+    "You keep the words that have at least p each. It is their sum that counts.": "each",
+    "Divide by the new sum: what is left must fill the line from 0 to 1.": "sum",
+    "On the line the most probable word comes first, not the first of the row.": "row",
+    "Of equally probable words, the first of the row comes first.": "ties",
+    "Where one word ends and the next begins, the next has it.": "edge",
+}
 
 
 class TooManyRowsError(Exception):

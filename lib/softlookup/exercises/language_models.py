@@ -47,6 +47,7 @@ LARGEST = (
     "probabilities are averaged and not their logarithms. Which of the two did you do?"
 )
 ON_TEST = "You chose on the test text. A choice that has seen the test is no longer tested by it."
+TURNED = "Your weight is that of the unigrams: the second column of a table is the bigram model's."
 REPORTED_DEVELOPMENT = (
     "The weight is right. But you report the perplexity on the text that it was chosen by."
 )
@@ -213,7 +214,7 @@ def check_bits(my_bits: Answer) -> str:
         mistakes = [
             (loss * n_tokens / n_bytes, "These are natural units. A bit has the base 2."),
             (bits, "These are the bits of a token. How many tokens has a byte?"),
-            (bits * n_bytes / n_tokens, "A byte is the smaller part: divide by n_bytes."),
+            (bits * n_bytes / n_tokens, "The bytes share a token's bits: divide by n_bytes."),
             (bits * n_tokens, "These are the bits of the whole text."),
             (given * n_tokens / n_bytes, "First from the perplexity back to the loss per token."),
         ]
@@ -277,6 +278,8 @@ def check_choice(my_choice: Answer) -> str:
         found = my_choice.several(2, HONEST, counted, development, test, weights)
         weight = scalar(found[0], "The weight")
         reported = scalar(found[1], "The perplexity")
+        if weight != 0.5 and math.isclose(reported, _mixed(1 - weight, test), rel_tol=1e-6):
+            raise Wrong(TURNED)
         if not math.isclose(weight, best):
             mistakes = [
                 (min(weights, key=lambda weight: _mixed(weight, counted)), LARGEST),

@@ -32,6 +32,10 @@ TWIN_SLIPS = [
     ({"outer": False}, "out_proj still has its own start: copy W_O too."),
     ({"n_heads": 1}, "PyTorch's layer needs as many heads as ours."),
 ]
+UNTURNED = (
+    "The output holds NaN, as PyTorch's layer gives it to a token that may read nobody. In that "
+    "module True means: must not read. Turn the mask round."
+)
 TWIN_ELSE = "Other numbers: check batch_first=True, then each of the eight tensors."
 SPLIT = "my_split: "
 JOIN = "my_join: "
@@ -192,6 +196,8 @@ def check_twin(answer: Answer) -> str:
         raise Wrong("Ask torch.nn.MultiheadAttention; our layer is silent here.")
     if not all(map(torch.equal, layer.parameters(), kept)):
         raise Wrong("The weights should go from our layer to PyTorch's, and ours stay as they are.")
+    if isinstance(found, Tensor) and found.isnan().any():
+        raise Wrong(UNTURNED)
     mistakes = ((_torch_output(layer, x, mask, **slip), advice) for slip, advice in TWIN_SLIPS)
     expected = _torch_output(layer, x, mask)
     compare(found, expected, "The output", mistakes, TWIN_ELSE, tolerance=1e-5)

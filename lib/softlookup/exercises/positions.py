@@ -1,4 +1,4 @@
-"""Checks of chapter 19: codes, a table without labels, a base, a ripple, two rotary riddles."""
+"""Checks of chapter 19: a sum, a table without labels, a base, a ripple, two rotary riddles."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from softlookup.attention.positions import frequencies, period, sinusoidal, sinusoidal_at
-from softlookup.exercises.compare import Mistakes, advised, close, compare, numbers, one_number
+from softlookup.exercises.compare import Mistakes, advised, compare, numbers, one_number
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 
 _WIDTH, _FIRST, _FOUND = 36, 6, [41, 7, 163, 90]  # of the table without labels
@@ -34,21 +34,24 @@ def unlabelled_codes() -> Tensor:
     return codes[:, _FIRST : _FIRST + 4].mT.round(decimals=3)
 
 
-@exercise("return one row of d numbers for each position.")
-def check_codes(answer: Answer) -> str:
-    """Check sinusoidal codes, first those of lecture 003's matrix.
+@exercise("return the code of the sum, d numbers.")
+def check_added(answer: Answer) -> str:
+    """Check a function of two codes, of positions that nobody tells: the code of their sum.
 
     Args:
-        answer: The learner's function of (n, d, base); it returns n rows of d numbers.
+        answer: The learner's function of (code_s, code_t), both (d,); it returns d numbers.
 
     Chapter: positions#exercises
     """
-    for n, d, base in ((4, 4, 100.0), (7, 10, 10000.0), (5, 6, 30.0), (3, 2, 10000.0)):
-        case = f"{n} positions, d = {d}, base {base:.0f}"
-        expected = sinusoidal(n, d, base=base, dtype=torch.float64)
-        found = answer(n, d, base)
-        _same(found, expected, f"The matrix ({case})", _code_mistakes(n, d, base), case)
-    return "All sixteen cells of the slide, and any other matrix too. Its “n = 100” is the base."
+    for s, t, d, base in ((3, 4, 8, 10000.0), (41, 163, 16, 100.0), (7, 0, 2, 10000.0)):
+        case = f"s = {s:g}, t = {t:g}, d = {d}, base {base:g}"
+        places = torch.tensor([s, t, s + t])
+        one, other, right = sinusoidal_at(places, d, base=base, dtype=torch.float64)
+        found = answer(one, other, kept="Your function changes the codes that it is given.")
+        mistakes = _added_mistakes(one, other, right)
+        aside = f"With {case} that is not the code of {s + t:g}."
+        compare(found, right, f"The code ({case})", mistakes, aside)
+    return "Each pair turned by the other's angle: products alone, and no angle was computed."
 
 
 @exercise(
@@ -155,8 +158,9 @@ def check_back(base: Answer, query: Answer, key: Answer) -> str:
             "a neighbour: the fast pairs must speak louder"
             if abs(rival - _BACK) < 3
             else (
-                "an impostor: the fast pairs have come round, the slow ones hardly object. Which "
-                "base, and which share of the length for each pair, tells all distances apart?"
+                "an impostor: the fast pairs have come round, the slow ones hardly object. Look "
+                "for the base, and for each pair's share of the length, that tell all distances "
+                "apart"
             )
         )
         raise Wrong(f"{said}. Its strongest rival is {rival} back, {why}.")
@@ -187,16 +191,33 @@ def check_unknown_rotary(answer: Answer) -> str:
     return "Three makes, each taken apart by its scores alone: pairs, directions and speeds."
 
 
-@exercise("give the first offset at which the similarity rises.")
-def check_first_rise(offset: Answer) -> str:
-    """Check the first offset of d = 512 whose similarity is larger than that of the one before.
+@exercise("give the first offset at which the similarity rises.", "give the smallest such base.")
+def check_first_rise(offset: Answer, base: Answer) -> str:
+    """Check where the similarity rises first for d = 512, and from which base on it rises there.
 
     Args:
-        offset: The learner's offset.
+        offset: The first whose similarity is larger than that of the one before; base 10,000.
+        base: The smallest whole base with the same answer.
 
     Chapter: positions#exercises
     """
-    yours = one_number(offset.value, "The offset")
+    _check_rise(one_number(offset.value, "The offset"))
+    yours = one_number(base.value, "The base")
+    if yours != int(yours) or not 2 <= yours <= 10_000:
+        raise Wrong(f"The base is a whole number from 2 to 10,000; yours is {yours:g}.")
+    right, here = _rise(_similarity(512)), _rise(_similarity(512, yours))
+    if here != right:
+        raise Wrong(f"With a base of {yours:g} the first rise is at {here}. Try a larger one.")
+    if _rise(_similarity(512, yours - 1)) == right:
+        raise Wrong(f"With {yours - 1:g} the first rise is at {right}, too. Try a smaller one.")
+    return (
+        "44 is almost exactly seven turns of the fastest pair: 22/7 is nearly π. With a smaller "
+        "base the slowest pair, too, has turned visibly by then, and a less exact turn is enough."
+    )
+
+
+def _check_rise(yours: float) -> None:
+    """Whether it is the first offset at which the similarity rises, for d = 512."""
     similarity = _similarity(512)
     right = _rise(similarity)
     if yours != int(yours) or not 1 <= yours < len(similarity):
@@ -213,52 +234,25 @@ def check_first_rise(offset: Answer) -> str:
         raise Wrong(f"From {yours - 1:.0f} to {yours:.0f} it falls: {before:.3f}, {here:.3f}.")
     if yours > right:
         raise Wrong(f"It has risen before {yours:.0f} already. Look at the first differences.")
-    step = f"From {right - 1} to {right} the dot product rises by {here - before:.3f}"
-    return f"{step}: the similarity falls with ripples, as E84 says."
 
 
-def _code_mistakes(n: int, d: int, base: float) -> Mistakes:
-    """Known wrong codes, with what to say about each."""
-    t = torch.arange(n, dtype=torch.float64)[:, None]
-    column = torch.arange(d)
-    pair, is_sine = column // 2, column % 2 == 0
-
-    def of(angles: Tensor) -> Tensor:
-        return torch.where(is_sine, angles.sin(), angles.cos())
-
-    right = t * base ** (-2 * pair / d)
+def _added_mistakes(one: Tensor, other: Tensor, right: Tensor) -> Mistakes:
+    """Known wrong codes of a sum, with what to say about each."""
+    (sin_s, cos_s), (sin_t, cos_t) = one.unflatten(0, (-1, 2)).T, other.unflatten(0, (-1, 2)).T
+    sine, cosine = sin_s * cos_t - cos_s * sin_t, cos_s * cos_t + sin_s * sin_t
+    back, ahead = (torch.stack([sign * sine, cosine], dim=-1).flatten() for sign in (1, -1))
+    halves = torch.cat([right[0::2], right[1::2]])
+    exchanged = right.unflatten(0, (-1, 2)).flip(1).flatten()
+    backwards = "That turns backwards: it is the code of {}. Mind the signs of the theorems."
     return [
-        (of(t * 10000 ** (-2 * pair / d)), "Your base is always 10,000; it is given as base."),
-        (of(t * 100 ** (-2 * pair / d)), "Your base is always 100; it is given as base."),
-        (of(t * base ** (-pair / d)), "The exponent is 2i/d, where i counts pairs."),
-        (
-            of(t * base ** (-2 * column / d)),
-            "You use the column's number as i. It counts pairs: "
-            "columns 0 and 1 share i = 0, columns 2 and 3 share i = 1. That is E82.",
-        ),
-        (of(right + base ** (-2 * pair / d)), "Your first row is position 1; the first is 0."),
-        (torch.where(is_sine, right.cos(), right.sin()), "Sine comes first, cosine second."),
-        (
-            sinusoidal(n, d, base=base, layout="concatenated", dtype=torch.float64),
-            "The numbers "
-            "are right, their order is not: the formula puts each sine beside its cosine.",
-        ),
-        (of(right * math.pi / 180), "Your angles are in degrees; sin wants radians."),
-        (of(t * base ** (2 * pair / d)), "You multiply by base^(2i/d); divide by it."),
+        (one + other, "That adds the two codes; the code of a sum is not the sum of the codes."),
+        ((one + other) / 2, "That is the mean of the two codes, which is no code at all."),
+        (one * other, "Number times number is not enough: each sine needs the cosine beside it."),
+        (back, backwards.format("s − t")),
+        (ahead, backwards.format("t − s")),
+        (exchanged, "In each pair the sine comes first, the cosine second."),
+        (halves, "The numbers are right, their order is not: each cosine stands beside its sine."),
     ]
-
-
-def _same(answer: object, expected: Tensor, what: str, mistakes: Mistakes, case: str) -> None:
-    def otherwise(yours: Tensor, expected: Tensor) -> str:
-        if close(yours, expected, 0.006):
-            return "Your numbers are rounded to two or three digits. Compute, do not copy."
-        row, column = (yours - expected).abs().gt(1e-6).nonzero()[0].tolist()
-        return (
-            f"With {case}, row {row}, column {column} (both counted from 0) should be "
-            f"{expected[row, column]:.4f}; yours is {yours[row, column]:.4f}."
-        )
-
-    compare(answer, expected, what, mistakes, otherwise, case=f"With {case}: ")
 
 
 def _labels(d: int, first: int, t: Tensor) -> str:
@@ -338,9 +332,9 @@ def _same_pairs(yours: dict[tuple[int, int], float], right: dict[tuple[int, int]
             raise Wrong(f"The pair {pair} turns by {exact:.6g} a step, not {omega:.6g}.{aside}")
 
 
-def _similarity(d: int) -> Tensor:
+def _similarity(d: int, base: float = 10000.0) -> Tensor:
     """How alike the codes of positions 0 and offset are, for offsets 0 to 499."""
-    codes = sinusoidal(500, d, dtype=torch.float64)
+    codes = sinusoidal(500, d, base=base, dtype=torch.float64)
     return codes @ codes[0]
 
 

@@ -103,12 +103,14 @@ def check_identity(W: Answer, b: Answer) -> str:
 
     Args:
         W: The learner's matrix, three by three.
-        b: The learner's bias.
+        b: The learner's bias, without a zero.
 
     Chapter: recurrence#exercises
     """
     W, b, zeros = W.value, b.value, torch.zeros(3, 3, dtype=torch.float64)
     W, b = numbers(W, zeros, "W"), numbers(b, zeros[0], "b")
+    if (b == 0).any():
+        raise Wrong("The page has shown a bias of zeros. Find one that has no zero in it.")
     poked = [zeros[0]] if bool((b > 0).any()) else []
     i = W.abs().sum(dim=1).argmax()
     if W[i].any():  # far enough along its own row, every bias is overcome
@@ -176,6 +178,8 @@ def check_gap(answer: Answer) -> str:
 def check_depth(my_counter: Answer) -> str:
     """Check an LSTM that says after each character how many brackets are open, from 0 to 9.
 
+    It runs in single precision, in which tanh is soon 1: the marks must be far enough apart.
+
     Args:
         my_counter: The learner's function without arguments. It returns an ``LSTMCell`` with three
             inputs (opening, closing, letter), W_hy with ten rows, and b_y with ten numbers.
@@ -188,10 +192,10 @@ def check_depth(my_counter: Answer) -> str:
         raise Wrong("The first thing must be an LSTMCell with d_in = 3.")
     W_hy = numbers(W_hy, torch.zeros(10, cell.d_hidden), "W_hy")
     b_y = numbers(b_y, torch.zeros(10), "b_y")
-    cell = deepcopy(cell).double()
+    cell, W_hy, b_y = deepcopy(cell).float(), W_hy.float(), b_y.float()  # as networks are used
     for text in _bracket_texts():
         columns = [{"(": 0, ")": 1}.get(letter, 2) for letter in text]
-        x = torch.eye(3, dtype=torch.float64)[columns]
+        x = torch.eye(3, dtype=torch.float32)[columns]
         with torch.no_grad():
             states, _ = unroll(cell, x)
         said = (states @ W_hy.mT + b_y).argmax(dim=1).tolist()

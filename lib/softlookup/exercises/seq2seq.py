@@ -22,7 +22,7 @@ from softlookup.masks import window_mask
 from softlookup.translation import PAD, Translator, alignment_error_rate, best_links
 
 _TEXTS, _LONGEST, _ENOUGH = 200, 5, 0.9
-_T_X, _T_Y, _D = 30, 20, 64
+_T_X, _T_Y, _D, _D_A = 30, 20, 64, 32
 TURNED = "A row for each query, a column for each row of the context: transpose."
 PATH = (
     "The shape is right, the numbers are not: differentiate layer(query, c) by c, then take the "
@@ -126,16 +126,14 @@ def check_direct_path(answer: Answer) -> str:
 
 @exercise(
     "count the multiplications.",
-    "by which factor does it grow with a source twice as long?",
-    "by which factor does it grow when both are twice as long?",
+    "how many are there with additive scores?",
 )
-def check_multiplications(count: Answer, longer: Answer, both: Answer) -> str:
+def check_multiplications(count: Answer, additive: Answer) -> str:
     """Check how many multiplications scores and contexts take for n_k = 30, n_q = 20, d = 64.
 
     Args:
         count: All multiplications in the dot products and in the weighted sums.
-        longer: The factor by which they grow when the source is twice as long.
-        both: The factor when source and target are.
+        additive: The same with additive scores of 32 hidden units, nothing computed twice.
 
     Chapter: seq2seq#exercises
     """
@@ -159,15 +157,35 @@ def check_multiplications(count: Answer, longer: Answer, both: Answer) -> str:
     if found != right:
         loops = "Write two loops, and add 64 for each score and for each row of a context."
         raise Wrong(advised(found, mistakes, f"{found:g} is not right. {loops}"))
-    factor = one_number(longer.value, "The factor")
-    if factor == 4:
-        raise Wrong("Four times would be quadratic. The target has not grown: look at E43.")
-    if factor != 2:
-        raise Wrong(f"With n_k = 60 count again, and divide: not {factor:g}.")
-    factor = one_number(both.value, "The factor")
-    if factor != 4:
-        raise Wrong(f"Twice for the source, and twice again for the target: not {factor:g}.")
-    return "2 · n_q · n_k · d: a product of two lengths, quadratic only when both grow."
+    queries, keys, hidden = _T_Y * _D * _D_A, _T_X * _D * _D_A, pairs * _D_A
+    right = queries + keys + hidden + pairs * _D
+    mistakes = [
+        (
+            pairs * (2 * _D * _D_A + _D_A + _D),
+            "W_k k_j is the same for every target word, and "
+            "W_q h_t for every source row: compute each of them once.",
+        ),
+        (
+            pairs * _D * _D_A + queries + hidden + pairs * _D,
+            "W_k k_j is the same for every target word: compute it once.",
+        ),
+        (
+            pairs * _D * _D_A + keys + hidden + pairs * _D,
+            "W_q h_t is the same for every source row: compute it once.",
+        ),
+        (right - pairs * _D, "The contexts are still to be mixed."),
+        (right - hidden, "v takes 32 multiplications for each score, too."),
+        (hidden + pairs * _D, "The two matrices multiply, too."),
+        (right + queries + keys, "Do not count additions."),
+    ]
+    found = one_number(additive.value, "The second count")
+    if found != right:
+        parts = "Count four parts: W_q h_t, W_k k_j, v with each hidden row, and the contexts."
+        raise Wrong(advised(found, mistakes, f"{found:g} is not right. {parts}"))
+    return (
+        "Dot products: 2 · n_q · n_k · d. Additive: each pair costs only d_a more than its "
+        "context, once both sides are projected."
+    )
 
 
 @exercise("return the sum over all alignments, and the best alignment.")

@@ -250,7 +250,7 @@ def _prediction_mistakes(distance: Tensor, ys: Tensor) -> Mistakes:
         (kernel @ ys, "Your weights do not sum to 1: divide by the sum of the e^(−|x−x_i|)."),
         (kernel @ ys / len(ys), "Divide by the sum of the weights, not by their number."),
         (distance.softmax(dim=0) @ ys, "Your sign is wrong: the farthest point counts most."),
-        (shares @ ys, "You normalised the distances themselves: the farthest point counts most."),
+        (shares @ ys, "You normalized the distances themselves: the farthest point counts most."),
         ((-distance.square()).softmax(dim=0) @ ys, squared),
         ((-distance.square() / 2).softmax(dim=0) @ ys, squared),
         (ys.mean(), "That is the plain mean of all targets: the distances play no part."),

@@ -53,7 +53,8 @@ def check_bioes(answer: Answer) -> str:
     """
     for spans, n in _span_cases():
         tags = spans_to_bio(spans, n)
-        _same_tags(answer(list(tags)), _bioes(spans, n), tags)
+        found = answer(tags, kept="Your function changed tags itself: return a new list.")
+        _same_tags(found, _bioes(spans, n), tags)
     return "Single tokens, last tokens, neighbours with one label, and a span that ends the text."
 
 
@@ -71,13 +72,13 @@ def check_conflicts(answer: Answer) -> str:
         found = answer(tokens, spans)
         if isinstance(found, str) or not isinstance(found, list | tuple | set | frozenset | dict):
             raise Wrong(f"Return a list of names; you returned {found!r}.")
-        names = {_name(name) for name in found}
-        expected = set(conflicting_labels(tokens, spans))
-        if names == expected and len(names) == len(found):
+        given = sorted(map(_name, found))
+        names, expected = set(given), set(conflicting_labels(tokens, spans))
+        if given == sorted(expected):
             continue
         shown = ", ".join(f"{' '.join(tokens[a:b])} {label}" for a, b, label in spans)
-        told = f"With the spans {shown} the answer is {sorted(expected)}; yours is {sorted(names)}."
-        raise Wrong(f"{told} {_conflict_hint(names, expected, found)}")
+        told = f"With the spans {shown} the answer is {sorted(expected)}; yours is {given}."
+        raise Wrong(f"{told} {_conflict_hint(names, expected)}")
     return "Exactly one name in the slide's paragraph, and none where none is."
 
 
@@ -114,7 +115,7 @@ def check_mean(mean: Answer, pair: Answer) -> str:
     "write my_reaches(model, X, source, target), which returns True or False.",
 )
 def check_reach(answer: Answer, function: Answer) -> str:
-    """Check whether a causal model can put a later word into "it", and a function that finds out.
+    """Check whether two steps of neighbours reach three places, and a function that finds out.
 
     Args:
         answer: True or False.
@@ -138,10 +139,10 @@ def check_reach(answer: Answer, function: Answer) -> str:
             )
     if bool(answer.value):
         raise Wrong(
-            "Your function is right, your answer is not: try it on a causal model, with a "
-            "source after the target."
+            "Your function is right, your answer is not: try it on such a model, applied twice, "
+            "with a source three places away."
         )
-    return "It cannot. One change that is felt proves True; False is proved by the mask alone."
+    return "It cannot. One change that is felt proves True; False is proved by the masks alone."
 
 
 @exercise("return one table of probabilities a text.")
@@ -192,10 +193,13 @@ def check_gradient(answer: Answer) -> str:
     Chapter: static_vectors#exercises
     """
     aside = "The shape is right, the numbers are not. Check it with 0.001 more in one number of Q."
-    for n, d, temperature in ((3, 2, 1.0), (5, 7, 0.3)):
+    short = "Where a row of Q is very short, your numbers are wrong: differences do not reach there"
+    for n, d, temperature in ((3, 2, 1.0), (5, 7, 0.3), (4, 3, 0.5)):
         Q, D = draw(n, d, seed=n), 2 * draw(n, d, seed=n + 1)
+        if n == 4:
+            Q[0], aside = 1e-7 * Q[0], f"{short}, the formula does."
         expected, mistakes = _contrastive_gradients(Q, D, temperature)
-        found = answer(Q.clone(), D.clone(), temperature)
+        found = _without_autograd(answer, Q, D, temperature)
         compare(found, expected, "Your gradient", mistakes, aside)
     return "The own document pulls, each other one pushes, the near ones most."
 
@@ -209,14 +213,22 @@ def check_order(answer: Answer) -> str:
 
     Chapter: static_vectors#exercises
     """
-    train, test = _who_paid_whom()
-    columns = [list(side) for side in (*zip(*train, strict=True), *zip(*test, strict=True))]
-    shape = torch.zeros(len(test), len(test))
-    scores = numbers(answer(*columns), shape, "The table of scores")
-    score = recall_at_k(scores.double(), 1)
-    if score < REQUIRED_RECALL:
-        raise Wrong(f"recall@1 is {score:.2f}; reach {REQUIRED_RECALL}. {_order_hint(scores)}")
-    return f"recall@1 is {score:.2f}; an average of words cannot tell the twins apart."
+    worst = 1.0
+    for town in _TOWNS:
+        train, test = _who_paid_whom(town)
+        queries, messages = zip(*test, strict=True)
+        order = torch.randperm(len(test), generator=torch.Generator().manual_seed(6)).tolist()
+        given = (*zip(*train, strict=True), queries, [messages[i] for i in order])
+        shape = torch.zeros(len(test), len(test))
+        found = numbers(answer(*map(list, given)), shape, "The table of scores").double()
+        scores = found[:, torch.tensor(order).argsort()]  # message i belongs to query i again
+        score = recall_at_k(scores, 1)
+        if score < REQUIRED_RECALL:
+            where = "" if town is _TOWNS[0] else " in another town, with other people and deeds"
+            hint = _order_hint(scores, found, test)
+            raise Wrong(f"recall@1 is {score:.2f}{where}; reach {REQUIRED_RECALL}. {hint}")
+        worst = min(worst, score)
+    return f"recall@1 is {worst:.2f} in the harder of two towns, whoever is named first."
 
 
 def _span_cases() -> list[tuple[list[Span], int]]:
@@ -226,6 +238,7 @@ def _span_cases() -> list[tuple[list[Span], int]]:
         ([(1, 2, "ORG")], 3),
         ([(0, 3, "ORG")], 5),
         ([(1, 3, "ORG"), (3, 5, "ORG")], 6),
+        ([(0, 1, "WORK-OF-ART"), (2, 4, "WORK-OF-ART")], 4),
     ]
     for _ in range(20):
         edges = sorted(rng.sample(range(14), 6))
@@ -254,7 +267,9 @@ def _same_tags(found: object, expected: list[str], given: list[str]) -> None:
         return
     told = f"For {given} the tags should be {expected}; yours are {found}."
     wrong = [(new, own) for new, own in zip(expected, found, strict=True) if new != own]
-    if [str(tag)[:1] for tag in found] == [tag[:1] for tag in expected]:
+    if all(str(own) == "-".join(new.split("-")[:2]) for new, own in wrong):
+        told += " A label may hold hyphens of its own: keep all of it."
+    elif [str(tag)[:1] for tag in found] == [tag[:1] for tag in expected]:
         told += " The letters are right; write them as E-ORG, with a hyphen and the label."
     elif all(new[0] == "S" for new, _ in wrong):
         told += " A span of one token gets S alone."
@@ -285,7 +300,7 @@ def _name(name: object) -> str:
     return name
 
 
-def _conflict_hint(names: set[str], expected: set[str], found: object) -> str:
+def _conflict_hint(names: set[str], expected: set[str]) -> str:
     if names == expected:
         return "Name each of them once."
     if not names:
@@ -392,6 +407,21 @@ def _tagger_hint(tags: list[list[str]], score: float) -> str:
     return "Are the classes numbered as they came, and the tokens in their order?"
 
 
+def _without_autograd(answer: Answer, *arguments: object) -> object:
+    """What the learner's function returns; refused if PyTorch kept a graph for it."""
+    kept = []
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        found = answer(*arguments)
+    if kept:
+        raise Wrong("PyTorch's automatic differentiation did that. Work the formula out yourself.")
+    return found
+
+
 def _contrastive_gradients(
     Q: Tensor, D: Tensor, temperature: float
 ) -> tuple[Tensor, list[tuple[Tensor, str]]]:
@@ -425,30 +455,67 @@ def _contrastive_gradients(
     ]
 
 
-_PEOPLE = ("mina", "leila", "jonas", "freya", "samir", "wei", "noor", "pavel")
-_DEEDS = (
-    ("did {a} pay {b}", "{a} gave the money back to {b}"),
-    ("did {a} visit {b}", "{a} spent sunday at the house of {b}"),
-    ("did {a} invite {b}", "{a} asked {b} to come over"),
+_TOWNS = (
+    (
+        ("mina", "leila", "jonas", "freya", "samir", "wei", "noor", "pavel"),
+        {
+            "did {a} pay {b}": (
+                "{a} gave the money back to {b}",
+                "{b} got the money back from {a}",
+            ),
+            "did {a} visit {b}": (
+                "{a} spent sunday at the house of {b}",
+                "{b} opened the door on sunday for {a}",
+            ),
+            "did {a} invite {b}": ("{a} asked {b} to come over", "{b} was asked over by {a}"),
+        },
+    ),
+    (
+        ("ada", "boris", "chen", "dilan", "elif", "femi", "gita", "hugo"),
+        {
+            "has {a} taught {b}": ("{a} was the teacher of {b}", "{b} took lessons from {a}"),
+            "has {a} thanked {b}": (
+                "{a} wrote a kind letter to {b}",
+                "{b} found kind words from {a}",
+            ),
+            "has {a} warned {b}": (
+                "{a} told {b} of the danger",
+                "{b} learned of the danger from {a}",
+            ),
+        },
+    ),
 )
+"""The people of two towns; what they do to each other, and how it is told from either side."""
 
 
-@cache
-def _who_paid_whom() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+def _who_paid_whom(town: tuple) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Queries with their messages; in the test are people who never met in the training."""
+    people, deeds = town
+    rng = random.Random(6)
     train, test = [], []
-    for i, a in enumerate(_PEOPLE):
-        for j, b in enumerate(_PEOPLE):
-            if i != j:
-                pairs = [(query.format(a=a, b=b), said.format(a=a, b=b)) for query, said in _DEEDS]
-                (test if (i + j) % 4 == 0 else train).extend(pairs)
+    for i, a in enumerate(people):
+        for j, b in enumerate(people):
+            if i == j:
+                continue
+            for query, tellings in deeds.items():
+                told = [(query.format(a=a, b=b), telling.format(a=a, b=b)) for telling in tellings]
+                if (i + j) % 4 == 0:
+                    test.append(rng.choice(told))
+                else:
+                    train.extend(told)
     return train, test
 
 
-def _order_hint(scores: Tensor) -> str:
-    _, test = _who_paid_whom()
-    bags = [Counter(message.split()) for _, message in test]
+def _order_hint(scores: Tensor, found: Tensor, test: list[tuple[str, str]]) -> str:
+    if torch.equal(found.argmax(dim=1), torch.arange(len(test))):
+        return "The new messages stand in another order than their queries."
     best = scores.argmax(dim=1).tolist()
-    if sum(bags[i] == bags[j] for i, j in enumerate(best)) >= 0.8 * len(test):
-        return "You find the right people and the deed, but not who did it: order is lost."
+    people = {word for query, _ in test for word in query.split()[1::2]}
+    who = [people & set(message.split()) for _, message in test]
+    deeds = [query.split()[2] for query, _ in test]
+    if sum((who[i], deeds[i]) == (who[j], deeds[j]) for i, j in enumerate(best)) >= 0.8 * len(best):
+        return (
+            "You find the right people and the deed, but not always who did it. A message may name "
+            "either of the two first."
+        )
     return "Are the rows queries and the columns messages, and did the training loss fall?"

@@ -5,6 +5,7 @@ import random
 import re
 from collections.abc import Callable
 from numbers import Integral, Real
+from textwrap import shorten
 
 import numpy as np
 import torch
@@ -50,6 +51,9 @@ OUTPUTS = {
 }
 MOST_TESTS = 6
 REQUIRED_F1 = 0.7
+LOOKS_LIKE = {"a": "4@", "e": "3", "i": "1", "l": "1", "o": "0", "s": "5$"}
+"""What a spammer writes for a letter."""
+N_DISGUISES = 3
 SCORES = {"precision": 2 / 3, "recall": 2 / 4, "F1": 4 / 7}
 PATTERN_CASES = (
     ("Make $500 every week", True, "That is the rule's plainest case."),
@@ -77,9 +81,16 @@ PATTERN_CASES = (
     ("make $$5 a day", False, "One sign of a currency is enough."),
     ("make 1,,00 every week", False, "Two commas never stand next to each other in a number."),
     ("make 1,00 every week", False, "A comma at the thousands has three digits behind it."),
+    ("make 1000,000 a week", False, "Before the first comma there are at most three digits."),
+    ("make 1,000000 a week", False, "Where one comma stands, none is left out."),
+    ("make 5.50 a week", False, "An amount has digits and commas, and no decimal point."),
     ("remake 500 every week", False, "“remake” is another word: what marks the edge of a word?"),
     ("make 500 every weekend", False, "“weekend” is another word: mark the edge of a word."),
     ("make 500 any week", False, "“any” does not belong to the rule."),
+    ("make 500 for week", False, "“for” does not belong to the rule."),
+    ("make 500 an week", False, "“an” does not belong to the rule."),
+    ("make 500 an hour", False, "“an” does not belong to the rule, nor does “hour”."),
+    ("make 500 every hour", False, "“hour” does not belong to the rule."),
     ("make 500 every", False, "The period is missing."),
 )
 NOTES = (
@@ -271,7 +282,10 @@ def check_tests(answer: Answer) -> str:
 
 @exercise("return True or False for a message.")
 def check_rules(answer: Answer) -> str:
-    """Check a filter of hand-made rules on the test messages; tell by how much it is better.
+    """Check a filter of hand-made rules: its F1 on the test messages, and then in disguise.
+
+    A disguise may change no verdict, on spam or on ham: so a filter that learns to see disguises,
+    and not through them, does not pass.
 
     Args:
         answer: The learner's function of a text; it returns True for spam, else False.
@@ -285,7 +299,10 @@ def check_rules(answer: Answer) -> str:
     score, baseline = f1_score(truth, called), f1_score(truth, rules)
     said = f"F1 = {score:.3f} on {len(test)} test messages; the three rules have {baseline:.3f}"
     if score >= REQUIRED_F1:
-        return f"{said}."
+        for message, written in zip(test, called.tolist(), strict=True):
+            for seed in range(N_DISGUISES):
+                _same_in_disguise(answer, message.text, written, seed)
+        return f"{said}. {N_DISGUISES * len(test)} disguises do not change a single verdict."
     if called.all() or not called.any():
         raise Wrong(f"{said}. Yours says the same of every message.")
     if f1_score(truth, ~called) >= REQUIRED_F1:
@@ -312,6 +329,45 @@ def check_names(answer: Answer) -> str:
     for text in [*NOTES, *made]:
         _same_names(_pairs(answer(text)), name_spans(text), text)
     return f"All names in {len(NOTES) + len(made)} notes."
+
+
+def _same_in_disguise(answer: Answer, text: str, written: bool, seed: int) -> None:
+    hidden = disguised(text, seed)
+    if _verdict(answer(hidden), hidden) != written:
+        names = {True: "spam", False: "ham"}
+        raise Wrong(f"A disguise changes your verdict: {shorten(text, 70)!r} is {names[written]} "
+                    f"as it was written, and {names[not written]} as {shorten(hidden, 70)!r}."
+                    )  # fmt: skip
+
+
+def disguised(text: str, seed: int) -> str:
+    """A message in the hands of somebody who knows the rules: the eye still reads the same.
+
+    All is in lower case; in some words letters give way to signs that look like them, and some
+    have a full stop or a hyphen between all their letters.
+
+    Args:
+        text: Any text.
+        seed: Which of the disguises.
+
+    Returns:
+        The text, with each of its words in disguise, or at least in lower case.
+
+    Chapter: tasks#exercises
+
+    Example:
+        >>> disguised("Claim your FREE prize!", 3)
+        'c1@1m y0ur f.r.e.e prize!'
+    """
+    rng = random.Random(seed)
+
+    def hide(match: re.Match) -> str:
+        word = match[0].lower()
+        if rng.random() < 1 / 2:
+            word = "".join(rng.choice(LOOKS_LIKE.get(letter, letter)) for letter in word)
+        return rng.choice(".-").join(word) if rng.random() < 1 / 3 else word
+
+    return re.sub(r"[^\W\d_]+", hide, text)
 
 
 def _verdict(found: object, text: str) -> bool:

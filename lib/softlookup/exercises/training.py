@@ -1,4 +1,4 @@
-"""Checks of chapter 21: a rate, what is left of a step, rounding by chance, and a cache."""
+"""Checks of chapter 21: a rate, a shared batch, what is left of a step, rounding, and a cache."""
 
 import math
 from collections.abc import Callable
@@ -82,6 +82,61 @@ def check_rate(my_rate: Answer) -> str:
             aside = f"For {case} yours is {found:.6g}, and it is {expected:.6g}."
             raise Wrong(advised(found, mistakes, aside, rel_tol=1e-5, abs_tol=1e-6))
     return "Up, and down to 0. The library's is warmup_stable_decay, with nothing level."
+
+
+@exercise("return a list with one tensor for each layer.")
+def check_shared(my_gradient: Answer) -> str:
+    """Check a function of (parts, counts, limit): the clipped gradient of a batch read in parts.
+
+    Args:
+        my_gradient: The learner's function. ``parts`` has, for each machine, the mean gradient of
+            its tokens, a tensor for each layer; ``counts`` has the machines' numbers of tokens.
+
+    Chapter: training#exercises
+    """
+    one = [[[3.0, 4.0], [[12.0]]], [[-1.0, 2.0], [[0.5]]]]
+    three = [*one, [[0.0, -6.0], [[2.0]]]]
+    cases = (one, [6, 2], 1.0), (three, [1, 1, 8], 0.5), (one, [5, 3], 1000.0), (one, [4, 4], 2.0)
+    for lists, counts, limit in cases:
+        parts = [[torch.tensor(g, dtype=torch.float64) for g in part] for part in lists]
+        whole = _shared(parts, counts)
+        expected = _clipped(whole, limit)
+        given = [[g.clone() for g in part] for part in parts]
+        answer = my_gradient(given, list(counts), limit)
+        if not isinstance(answer, list | tuple) or len(answer) != len(expected):
+            raise Wrong("Return a list with one tensor for each layer.")
+        case = f"With the token counts {counts} and the limit {limit:g}: "
+        shares = [n / sum(counts) for n in counts]
+        even = [1] * len(counts)
+        mistakes = [
+            (_clipped(_shared(parts, even), limit),
+             "that is the mean of the means. A machine with more tokens must count for more."),
+            (_shared([_clipped(part, limit) for part in parts], counts),
+             "you clipped each machine's gradient. What is clipped is the gradient of the batch."),
+            (_shared([_clipped(part, limit) for part in parts], even),
+             "clip the gradient of the whole batch, not each machine's; and a machine with more "
+             "tokens counts for more."),
+            ([_clipped([g], limit)[0] for g in whole],
+             "you clipped each layer by itself. The length is one number for the whole model."),
+            ([g.clamp(-limit, limit) for g in whole],
+             "you cut each number by itself. Clipping keeps the direction."),
+            (whole, "it is the gradient of the batch, and it was not clipped."),
+            ([g * limit / _length(whole) for g in whole],
+             "you made a short gradient longer. Clipping shortens, or does nothing."),
+            (_clipped([g * sum(counts) for g in whole], limit),
+             "you clipped the sum over all tokens. The loss is a mean."),
+            (_clipped([g / len(counts) for g in whole], limit),
+             "the shares of the machines, such as "
+             f"{shares[0]:.3g}, sum to 1 already: do not divide by their number again."),
+        ]  # fmt: skip
+        for layer, (found, right) in enumerate(zip(answer, expected, strict=True)):
+            known = [(wrong[layer], advice) for wrong, advice in mistakes
+                     if not all(map(torch.equal, wrong, expected))]  # fmt: skip
+            compare(found, right, f"The gradient of layer {layer}", known, case=case)
+    return (
+        "As if one machine had read the whole batch. To clip, the machines need one number more "
+        "of each other: the length of what they have together."
+    )
 
 
 @exercise("return the list of c_0, c_1, ..., c_n.")
@@ -168,6 +223,23 @@ def check_rounding(my_round: Answer) -> str:
         "In the mean nothing is lost: a thousand steps of 0.001 bring the weight to about 2, "
         "although most of them leave it where it is."
     )
+
+
+def _shared(parts: list[list[Tensor]], counts: list[int]) -> list[Tensor]:
+    """The gradient of the mean loss of all tokens, layer by layer."""
+    total = sum(counts)
+    layers = zip(*parts, strict=True)
+    return [sum(g * n / total for g, n in zip(layer, counts, strict=True)) for layer in layers]
+
+
+def _length(layers: list[Tensor]) -> float:
+    return torch.cat([g.flatten() for g in layers]).norm().item()
+
+
+def _clipped(layers: list[Tensor], limit: float) -> list[Tensor]:
+    """Shortened to a length, all layers together, if it is longer."""
+    factor = min(1.0, limit / _length(layers))
+    return [g * factor for g in layers]
 
 
 def _memory(rates: list[float], decay: float) -> list[float]:

@@ -2,14 +2,13 @@
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from softlookup.attention.positions import sinusoidal
-from softlookup.exercises.compare import advised, compare, one_number
+from softlookup.exercises.compare import advised, compare, integers, one_number
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.masks import causal_mask
 from softlookup.models import Transformer, TransformerConfig
@@ -119,26 +118,30 @@ def check_pytorch_count(answer: Answer) -> str:
     return "44,140,544 for the base size: 36,864 biases and 2,048 of final norms above our core."
 
 
-@exercise("return one score for the whole corpus.")
-def check_bleu(answer: Answer) -> str:
-    """Check a function of (hypotheses, references): BLEU of a corpus, from 0 to 100.
+@exercise("return the number of one candidate for each text.")
+def check_choice(answer: Answer) -> str:
+    """Check a choice of candidates of (candidates, references): the highest BLEU as one corpus.
 
     Args:
-        answer: The learner's function. Both arguments are lists of texts, a text is a list of
-            words, perhaps an empty one, and each has one reference. Nothing is smoothed.
+        answer: The learner's function. ``candidates`` holds a list of translations for each text,
+            ``references`` one reference for each. It returns one index for each text, from 0.
 
     Chapter: transformer#exercises
     """
-    for corpus in _CORPORA:
-        written, wanted = ([text.split() for text in side] for side in zip(*corpus, strict=True))
-        right = corpus_bleu(*zip(*corpus, strict=True), smoothing="none", tokenized=True).score
-        found = one_number(answer(written, wanted), "The score")
-        if not math.isclose(found, right, rel_tol=1e-6, abs_tol=1e-6):
-            shown = "; ".join(f"“{h}” for “{r}”" for h, r in corpus)
-            mistakes = _bleu_slips(written, wanted)
-            aside = f"BLEU is {right:.2f}, you have {found:.2f}."
-            raise Wrong(f"{shown}: {advised(found, mistakes, aside, abs_tol=1e-6)}")
-    return "Clipped counts of the whole corpus, a geometric mean, and a price for what is short."
+    complaint = "Return one number for each text: which of its candidates, counted from 0."
+    for references in _CHOICES:
+        candidates = [list(_CANDIDATES[reference]) for reference in references]
+        found = integers(answer(candidates, list(references)), complaint, n=len(references))
+        if not all(0 <= k < len(some) for k, some in zip(found, candidates, strict=True)):
+            raise Wrong(complaint)
+        choices = itertools.product(*(range(len(some)) for some in candidates))
+        best = max(_bleu_of_choice(choice, candidates, references) for choice in choices)
+        score = _bleu_of_choice(found, candidates, references)
+        if score < best - 1e-9:
+            aside = f"With {found} BLEU is {score:.2f}; another choice has {best:.2f}."
+            advice = _advice_on_choice(found, candidates, references)
+            raise Wrong(f"{len(references)} texts: {aside} {advice}".rstrip())
+    return "What is good for one text need not be good for the corpus: lengths are added up first."
 
 
 @exercise("return a row of scores for each place.")
@@ -370,74 +373,67 @@ def _share_slips(
     ]
 
 
-_CORPORA = (
-    [("he hit me with a pie", "he hit me with a pie")],
-    [("he hit me with the pie", "he hit me with a pie")],
-    [("he hit me with", "he hit me with a pie")],
-    [("he hit me with a big red pie", "he hit me with a pie")],
-    [("the cat on the mat the cat on the mat", "the cat on the mat saw the dog")],
-    [("she sings a song in the garden", "she sings a song in a garden"), ("he sleeps", "he slept")],
-    [("a b c d e", "a b c d e f g h"), ("a b c d e f g h", "a b c d e")],
-    [("a b c", "a b c")],
-    [("", "he hit me with a pie")],
-)
+_CANDIDATES = {
+    "a man in a red shirt is playing the guitar on the street .": (
+        "a man in a red shirt is playing the guitar",
+        "a man in a red shirt is playing a guitar on a street .",
+        "a man in a red shirt plays the guitar on the street .",
+    ),
+    "two dogs run through the snow .": (
+        "two dogs run through the deep white snow .",
+        "two dogs run in the snow .",
+        "two dogs run through snow .",
+    ),
+    "a little girl sits on a wall and eats an apple .": (
+        "a little girl sits on a wall",
+        "a little girl sits on a wall and is eating a green apple .",
+        "a girl sits on a wall and eats an apple .",
+    ),
+    "the children are playing football in the park .": (
+        "the children are playing football",
+        "the children are playing football in a big park .",
+        "the children play football in the park near the lake .",
+    ),
+    "he opens the door .": (
+        "he opens the door .",
+        "he opens the door of the house .",
+        "then he opens the door .",
+    ),
+}
+_MAN, _DOGS, _GIRL, _CHILDREN, _DOOR = _CANDIDATES
+_CHOICES = ((_DOGS, _DOOR), (_MAN, _DOGS, _CHILDREN), (_MAN, _DOGS, _GIRL, _CHILDREN))
+"""Corpora in which the best of each text, taken together, are not the best."""
 
 
-def _bleu_slips(written: list[list[str]], wanted: list[list[str]]) -> list[tuple[float, str]]:
-    """Known wrong scores of a corpus, with what to say about each."""
-    c, r = sum(map(len, written)), sum(map(len, wanted))
-    if c == 0:
-        return []
-    penalty = min(1.0, math.exp(1 - r / c))
-    clipped, loose = _shares(written, wanted), _shares(written, wanted, clip=False)
-    recalled = _shares(written, wanted, of_reference=True)
-    singles = [
-        min(1.0, math.exp(1 - len(b) / len(a))) * _geometric(_shares([a], [b]))
-        for a, b in zip(written, wanted, strict=True)
+def _bleu_of_choice(
+    choice: Sequence[int], candidates: list[list[str]], references: Sequence[str]
+) -> float:
+    written = [some[k] for k, some in zip(choice, candidates, strict=True)]
+    return corpus_bleu(written, references).score
+
+
+def _advice_on_choice(
+    found: list[int], candidates: list[list[str]], references: Sequence[str]
+) -> str:
+    """What a known mistake would have chosen, if it is what the learner did."""
+
+    def of(rate: Callable[[str, str], float]) -> list[int]:
+        pairs = zip(candidates, references, strict=True)
+        return [max(range(len(some)), key=lambda k: rate(some[k], text)) for some, text in pairs]
+
+    def length(written: str) -> int:
+        return len(written.split())
+
+    slips = [
+        (
+            of(lambda written, text: corpus_bleu([written], [text]).score),
+            "Yours are the best of each text by itself. But BLEU is no mean over the texts.",
+        ),
+        (
+            of(lambda written, text: -abs(length(written) - length(text))),
+            "Yours have the lengths of their references; but the penalty sees the sums alone.",
+        ),
+        (of(lambda written, _: length(written)), "Yours are the longest of each text."),
+        (of(lambda written, _: -length(written)), "Yours are the shortest of each text."),
     ]
-    return [
-        (penalty * _geometric(clipped), "The scale goes from 0 to 100."),
-        (100 * _geometric(clipped), "It is too short: where is the brevity penalty?"),
-        (
-            100 * math.exp(1 - r / c) * _geometric(clipped),
-            "What is longer than the reference is not rewarded: the penalty is at most 1.",
-        ),
-        (
-            100 * penalty * _geometric(loose),
-            "An n-gram counts at most as often as it stands in the reference.",
-        ),
-        (
-            100 * penalty * _geometric(recalled),
-            "Divide by the n-grams written, not by those wanted.",
-        ),
-        (100 * penalty * sum(clipped) / 4, "The mean over n is geometric: the fourth root."),
-        (100 * penalty * clipped[0], "Those are single words. BLEU takes n = 1, 2, 3 and 4."),
-        (100 * sum(singles) / len(singles), "Sum all counts first; BLEU is no mean of texts."),
-    ]
-
-
-def _shares(
-    written: list[list[str]],
-    wanted: list[list[str]],
-    *,
-    clip: bool = True,
-    of_reference: bool = False,
-) -> list[float]:
-    """Precisions of n = 1 to 4, right or with a known slip."""
-    shares = []
-    for n in range(1, 5):
-        matches = total = 0
-        for text, reference in zip(written, wanted, strict=True):
-            mine, theirs = (
-                Counter(zip(*(t[k:] for k in range(n)), strict=False)) for t in (text, reference)
-            )
-            matches += sum(
-                min(k, theirs[g]) if clip else k * (g in theirs) for g, k in mine.items()
-            )
-            total += (theirs if of_reference else mine).total()
-        shares.append(matches / total if total else 0.0)
-    return shares
-
-
-def _geometric(shares: list[float]) -> float:
-    return math.prod(shares) ** 0.25
+    return next((advice for slip, advice in slips if slip == found), "")

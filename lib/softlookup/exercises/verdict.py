@@ -95,7 +95,7 @@ class Answer:
 
         Args:
             arguments: What to call it with. Tensors and lists are copied first.
-            kept: What to say if the function changed a tensor that it was given.
+            kept: What to say if the function changed a tensor or a list that it was given.
 
         Returns:
             What the function returned, which is not blank.
@@ -113,8 +113,7 @@ class Answer:
         except Exception as error:  # whatever the learner's code raises is told, not raised
             complaint = f"Your code stopped with {type(error).__name__}: {error}"
             raise Wrong(complaint + _shown(arguments)) from error
-        pairs = zip(arguments, copies, strict=True)
-        if kept and not all(torch.equal(a, b) for a, b in pairs if isinstance(a, Tensor)):
+        if kept and not all(map(_same, arguments, copies)):
             raise Wrong(kept)
         return self.started(found)
 
@@ -196,6 +195,15 @@ def _copied(argument: object) -> object:
     if isinstance(argument, Tensor):
         return argument.clone()
     return [_copied(part) for part in argument] if isinstance(argument, list) else argument
+
+
+def _same(given: object, copy: object) -> bool:
+    """Whether a copy still holds what was given; only tensors and lists are copied at all."""
+    if isinstance(given, Tensor):
+        return torch.equal(given, copy)
+    if isinstance(given, list):
+        return len(given) == len(copy) and all(map(_same, given, copy))
+    return given is copy
 
 
 def _shown(arguments: tuple) -> str:

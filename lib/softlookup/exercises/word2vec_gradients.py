@@ -1,14 +1,12 @@
 """Checks of chapter 5: a gradient, where it is zero, and how near one table comes to that."""
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from softlookup.exercises.compare import close, compare, numbers
+from softlookup.exercises.compare import Mistakes, close, compare, numbers
 from softlookup.exercises.verdict import Answer, Wrong, exercise
-from softlookup.ops import softmax
 from softlookup.words.word2vec import skip_gram_gradient
 
 f64 = torch.float64
@@ -18,7 +16,9 @@ TABLES = "Return two tables: the gradient of U and that of U'."
 
 @exercise("return the gradients of both tables.")
 def check_gradient(answer: Answer) -> str:
-    """Check a function of (U, U', centres, contexts): the gradients of the mean skip-gram loss.
+    """Check a function of (U, U', centres, contexts, tau): gradients of a skip-gram of directions.
+
+    The loss is that of skip-gram, with cosines divided by tau in the place of dot products.
 
     Args:
         answer: The learner's function; it returns two tables, of the shapes of U and U'.
@@ -26,27 +26,19 @@ def check_gradient(answer: Answer) -> str:
     Chapter: word2vec#exercises
     """
     generator = torch.Generator().manual_seed(4)
-    cases = [(5, 3, [2], [4]), (7, 2, [1, 3, 1, 1, 6], [0, 3, 5, 5, 2])]
-    for vocab, d, centres, contexts in cases:
+    cases = [(5, 3, [2], [4], 0.5), (7, 2, [1, 3, 1, 1, 6], [0, 3, 5, 5, 2], 0.2)]
+    for vocab, d, centres, contexts, tau in cases:
         U, V = (torch.randn(vocab, d, generator=generator, dtype=f64) for _ in range(2))
         centres, contexts = torch.tensor(centres), torch.tensor(contexts)
-        found = answer.several(2, TABLES, U, V, centres, contexts)
+        found = answer.several(2, TABLES, U, V, centres, contexts, tau)
         yours = [
             numbers(table, U, f"The gradient of {name}")
             for name, table in zip(NAMES, found, strict=True)
         ]
-        expected = torch.stack(skip_gram_gradient(U, V, centres, contexts))
-        mistakes = [
-            (expected.flip(0), "The two tables are right, in the other order: U first, then U'."),
-            (
-                -expected,
-                "Both have the wrong sign: that is the way downhill, the gradient is uphill.",
-            ),
-            (len(centres) * expected, "You summed over the pairs; the loss is their mean."),
-        ]
-        single = _single_mistakes(U, V, centres, contexts)
-        compare(torch.stack(yours), expected, "Both tables", mistakes, _wrong_table(single))
-    return "Both tables, with words that occur more than once among the pairs."
+        expected = _gradient_of_directions(U, V, centres, contexts, tau)
+        mistakes = _direction_mistakes(U, V, centres, contexts, tau)
+        compare(torch.stack(yours), expected, "Both tables", mistakes, _wrong_table)
+    return "Each row of both tables stands at right angles to its vector: only directions count."
 
 
 @exercise("return one score per pair of words.")
@@ -142,44 +134,74 @@ def _same_products(U: Tensor, S: Tensor, e: int, case: str) -> None:
     )
 
 
-def _single_mistakes(U: Tensor, V: Tensor, centres: Tensor, contexts: Tensor) -> list:
-    """For each of the two tables what a known mistake makes of it, and what to say."""
-    n = len(centres)
-    errors = (softmax(U[centres] @ V.mT) - torch.eye(len(V), dtype=f64)[contexts]) / n
-    overwritten = torch.zeros_like(U)
-    for centre, row in zip(centres.tolist(), errors @ V, strict=True):
-        overwritten[centre] = row
-    truth_only = torch.zeros_like(V).index_add_(0, contexts, -U[centres] / n)
+def _gradient_of_directions(
+    U: Tensor,
+    V: Tensor,
+    centres: Tensor,
+    contexts: Tensor,
+    tau: float,
+    *,
+    sideways: bool = True,
+    shortened: bool = True,
+) -> Tensor:
+    """Both gradients, right or without one of the two things that a norm does to them."""
+    lengths = [table.norm(dim=1, keepdim=True) for table in (U, V)]
+    A, B = U / lengths[0], V / lengths[1]
+    dA, dB = skip_gram_gradient(A / tau, B, centres, contexts)
+    found = []
+    for unit, length, upstream in zip((A, B), lengths, (dA / tau, dB), strict=True):
+        along = (upstream * unit).sum(dim=1, keepdim=True) * unit
+        found.append((upstream - sideways * along) / (length if shortened else 1))
+    return torch.stack(found)
+
+
+def _direction_mistakes(
+    U: Tensor, V: Tensor, centres: Tensor, contexts: Tensor, tau: float
+) -> Mistakes:
+    """Known wrong gradients, with what to say about each."""
+    batch = (U, V, centres, contexts)
+    right = _gradient_of_directions(*batch, tau)
+    units = [table / table.norm(dim=1, keepdim=True) for table in (U, V)]
+    bare = torch.stack(skip_gram_gradient(*units, centres, contexts))
     return [
         (
-            overwritten,
-            "A word that is the centre of several pairs keeps only the last one's share: "
-            "dU[centres] = ... overwrites, index_add_ adds.",
+            torch.stack(skip_gram_gradient(*batch)),
+            "That is the gradient for dot products. Here each row is brought to length 1 first.",
+        ),
+        (bare, "These are gradients of the rows of length 1, with τ = 1; the tables are U and U'."),
+        (
+            _gradient_of_directions(*batch, tau, sideways=False, shortened=False),
+            "These are the gradients of the rows of length 1. One step of the chain rule is left: "
+            "how do these rows move with U and U'?",
         ),
         (
-            truth_only,
-            "Only the true context words move in your U'. All words of the vocabulary are "
-            "in the denominator, so every row has a gradient.",
+            _gradient_of_directions(*batch, tau, sideways=False),
+            "A longer vector has the same direction: take away the part along the vector itself.",
         ),
+        (
+            _gradient_of_directions(*batch, tau, shortened=False),
+            "A long vector turns less with the same step: divide by its length.",
+        ),
+        (_gradient_of_directions(*batch, 1.0), "Your τ is always 1; it is given as tau."),
+        (tau * right, "The scores are divided by τ; so the chain rule divides once more."),
+        (
+            torch.stack([tau * right[0], right[1]]),
+            "U' is right. In U one factor is missing: the scores are divided by τ.",
+        ),
+        (right.flip(0), "The two tables are right, in the other order: U first, then U'."),
+        (-right, "Both have the wrong sign: that is the way downhill, the gradient is uphill."),
+        (len(centres) * right, "You summed over the pairs; the loss is their mean."),
     ]
 
 
-def _wrong_table(mistakes: list) -> Callable[[Tensor, Tensor], str]:
-    def told(yours: Tensor, expected: Tensor) -> str:
-        wrong = [k for k in range(2) if not close(yours[k], expected[k])]
-        for k in wrong:
-            mistaken, advice = mistakes[k]
-            if close(yours[k], mistaken):
-                return advice
-        k = wrong[0]
-        i, j = ((yours[k] - expected[k]).abs() > 1e-6).nonzero()[0].tolist()
-        right = f"The gradient of {NAMES[k]} at [{i}, {j}] is"
-        return (
-            f"{right} {expected[k][i, j]:.4f}; yours is {yours[k][i, j]:.4f}. Try a finite "
-            "difference there."
-        )
-
-    return told
+def _wrong_table(yours: Tensor, expected: Tensor) -> str:
+    k = next(k for k in range(2) if not close(yours[k], expected[k]))
+    i, j = ((yours[k] - expected[k]).abs() > 1e-6).nonzero()[0].tolist()
+    right = f"The gradient of {NAMES[k]} at [{i}, {j}] is"
+    return (
+        f"{right} {expected[k][i, j]:.4f}; yours is {yours[k][i, j]:.4f}. Try a finite "
+        "difference there."
+    )
 
 
 def _same_optimum(yours: Tensor, expected: Tensor, counts: Tensor, k: int) -> None:

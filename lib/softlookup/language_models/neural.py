@@ -123,9 +123,11 @@ class FeedForwardLM(_NeuralLM):
 
     def losses_of_ids(self, texts: list[list[int]]) -> Float[Tensor, "tokens"]:
         """The negative log-probability of every word and every end, text after text."""
-        size = self.n - 1
-        padded = [self._tensor([self.bos] * size + ids) for ids in texts]
-        histories = torch.cat([ids.unfold(0, size, 1) for ids in padded])
+        size, padded, starts = self.n - 1, [], []
+        for ids in texts:
+            starts += range(len(padded), len(padded) + len(ids) + 1)
+            padded += [self.bos] * size + ids
+        histories = self._tensor(padded).unfold(0, size, 1)[self._tensor(starts)]
         return self._nll(self(histories), texts)
 
 
@@ -169,7 +171,7 @@ class RecurrentLM(_NeuralLM):
         """The logits of the next word after each of the words, the first of which is BOS.
 
         Args:
-            ids: One text a row; what fills a row up is not read, but must be an id.
+            ids: One text in each row; what fills a row up is not read, but must be an id.
             lengths: How many ids of each row are real. None: all.
 
         Returns:
@@ -199,7 +201,7 @@ class RecurrentLM(_NeuralLM):
 
         Args:
             tokens: The last word of each text, BOS before the first.
-            state: The hidden states, one row a text, or None for zeros.
+            state: The hidden states, one row for each text, or None for zeros.
 
         Returns:
             The logits of the next words, and the states after.
@@ -324,11 +326,13 @@ def _lowered(
     module: nn.Module, loss_of: Callable, batches: Iterable, n_steps: int, learning_rate: float
 ) -> list[float]:
     """The loss of each step of Adam, whose rate falls along a cosine."""
+    weights = list(module.parameters())
+    fused = weights[0].is_cpu or None  # elsewhere as PyTorch sees fit
     return train_model(
         module,
         loss_of,
         batches,
-        optimizers=torch.optim.Adam(module.parameters(), lr=learning_rate),
+        optimizers=torch.optim.Adam(weights, lr=learning_rate, fused=fused),
         n_steps=n_steps,
         schedule=lambda step: warmup_cosine(step, n_steps=n_steps + 1, n_warmup=1),
     )

@@ -95,7 +95,7 @@ def random_pieces(
         generator: The source of chance.
 
     Yields:
-        One piece a row. Every place where a whole piece fits is as likely as any other.
+        One piece in each row. Every place where a whole piece fits is as likely as any other.
 
     Raises:
         ValueError: ``ids`` is not one text of at least ``length`` tokens, or a number is no integer

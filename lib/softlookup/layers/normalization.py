@@ -1,4 +1,4 @@
-"""Normalisation of each token's row: LayerNorm, and RMSNorm, which leaves the mean alone."""
+"""Normalization of each token's row: LayerNorm, and RMSNorm, which leaves the mean alone."""
 
 import torch
 from jaxtyping import Float
@@ -21,8 +21,8 @@ def layer_norm(
 
     Args:
         x: One row per token.
-        weight: The gain $\gamma$, one number a column; all 1 if left out.
-        bias: The shift $b$, one number a column; all 0 if left out.
+        weight: The gain $\gamma$, one number for each column; all 1 if left out.
+        bias: The shift $b$, one number for each column; all 0 if left out.
         eps: $\epsilon > 0$, so that a row without variance is not divided by 0.
 
     Returns:
@@ -61,7 +61,7 @@ def rms_norm(
 
     Args:
         x: One row per token.
-        weight: The gain $\gamma$, one number a column; all 1 if left out.
+        weight: The gain $\gamma$, one number for each column; all 1 if left out.
         eps: $\epsilon > 0$, so that a row of zeros is not divided by 0.
 
     Returns:
@@ -114,7 +114,7 @@ class LayerNorm(nn.Module):
     def forward(
         self, x: Float[Tensor, "*batch {self.d_model}"]
     ) -> Float[Tensor, "*batch {self.d_model}"]:
-        """Normalise each row, then stretch and shift each column.
+        """Normalize each row, then stretch and shift each column.
 
         Args:
             x: One row per token.

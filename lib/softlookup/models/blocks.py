@@ -1,4 +1,4 @@
-"""The Transformer block: reading and thinking, each of them added to a stream and normalised."""
+"""The Transformer block: reading and thinking, each of them added to a stream and normalized."""
 
 from typing import ClassVar, Literal, Unpack, get_args
 
@@ -25,7 +25,7 @@ class Sublayer(Residual):
     r"""A residual connection with a norm: before the layer, or after the addition.
 
     Post-norm, as in the paper, is $\mathrm{norm}(x + F(x))$; pre-norm is $x + F(\mathrm{norm}(x))$:
-    the sum itself is never normalised, so it is a stream to which every layer adds. Dropout takes
+    the sum itself is never normalized, so it is a stream to which every layer adds. Dropout takes
     from what is added. Two probes are identities that a hook can read or replace: ``write`` sees
     what is added, ``stream`` what leaves.
 
@@ -64,7 +64,7 @@ class Sublayer(Residual):
     def forward(
         self, x: Float[Tensor, "*batch n {self.d_model}"], *args: object, **options: object
     ) -> Float[Tensor, "*batch n {self.d_model}"]:
-        """Add what the layer makes of ``x``; normalise before or after.
+        """Add what the layer makes of ``x``; normalize before or after.
 
         Args:
             x: One row per token.
@@ -102,7 +102,7 @@ class Block(nn.Module):
         attention_bias: The same for the projections of attention; ``bias`` if left out. The paper
             has the one without the other.
         n_kv_heads: How many heads of keys and values, as in ``GroupedQueryAttention``.
-        qk_norm: Whether queries and keys are normalised, as in ``GroupedQueryAttention``.
+        qk_norm: Whether queries and keys are normalized, as in ``GroupedQueryAttention``.
         dropout: The rate at three places: attention's weights, the activations, and what each
             sub-layer adds.
         eps: $\\epsilon$ of the norms around the sub-layers.

@@ -2,8 +2,8 @@
 
 It is trained as ``capstone`` trains its models. The first of every ten paragraphs is held out, the
 second of every ten judges, and the weights are kept, in half precision, at the step at which these
-are told best. The book is a third as long as tiny Shakespeare, so the model is narrower, and reads
-it more often.
+are told best. The book is less than half as long as tiny Shakespeare, so the model is narrower, and
+reads it more often.
 """
 
 import math
@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 from softlookup.data import book_prose
 from softlookup.data.prose import SHA256
+from softlookup.models import load_gpt
 from softlookup.recorded import capstone
 from softlookup.recorded.ngram_shakespeare import SMALL_TEXT
 from softlookup.tokenization import BytePairTokenizer
@@ -48,7 +49,7 @@ def run(
     text: str,
     path: str | os.PathLike = WEIGHTS,
     *,
-    n_readings: int = 8,
+    n_readings: int = 20,
     dropout: float = 0.05,
     length: int = 128,
     window: int = 64,
@@ -100,7 +101,18 @@ def run(
         "looks": looks,
         "bits_before_rounding": bits(model, text=held_out),
         **capstone.results_of(path, held_out, length, prompts, n_written),
+        "samples": samples_of(path, prompts, n_written),
     }
+
+
+def samples_of(path: str | os.PathLike, prompts: Sequence[str], n_written: int) -> dict[str, str]:
+    """What the model makes of each prompt, each drawn by chance of its own.
+
+    With the same draws two samples go on alike as soon as their last words are the same.
+    """
+    model, tokens = load_gpt(path)
+    written = partial(capstone.drawn_text, model, tokens, n_written=n_written)
+    return {prompt: written(prompt, seed=seed) for seed, prompt in enumerate(prompts, SEED)}
 
 
 def parts_of(text: str) -> tuple[str, str, str]:

@@ -26,8 +26,8 @@ from softlookup.words import (
 
 DATA = ("multi30k",)
 SEED = 0
-SIZES = (50, 100, 200, 350)
-"""How many pairs of the dictionary teach the rotation."""
+SIZES = (100, 200, 350)
+"""How many pairs of the dictionary teach the rotation: no fewer than it has directions."""
 
 SMALL_TEXTS = {
     "en": """a brown dog runs in the snow
@@ -60,9 +60,13 @@ def load() -> dict[str, list[str]] | None:
 
 
 def run_small() -> dict:
-    """The same on ten captions of our own, with their translations."""
+    """The same on ten captions of our own, with their translations.
+
+    Nothing in it is decided by a last digit: of so few captions rarer words keep the same company,
+    and their vectors tie; fewer pairs than directions leave the rotation open.
+    """
     texts = {language: text.split("\n") for language, text in SMALL_TEXTS.items()}
-    return run(texts, n_words=30, d=5, shown=("dog", "kitchen"), sizes=(4, 6), least=2)
+    return run(texts, n_words=17, d=4, shown=("dog", "kitchen"), sizes=(4, 6), least=2)
 
 
 def run(

@@ -3,11 +3,13 @@
 Two searches, each with pairs to learn from and other pairs for the test. A message of the SMS Spam
 Collection is cut after its first sentence: which message goes on like this? And a German caption of
 Multi30k: which English caption says the same? Both encoders are averages of one table of word
-vectors. word2vec makes the table, and contrastive training changes its rows.
+vectors. word2vec makes the table, and contrastive training changes its rows. The rival is TF-IDF,
+which finds only words that both sides share.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +19,15 @@ from softlookup.data import sms_spam
 from softlookup.ops import unit_vectors
 from softlookup.recorded.captions import parallel_captions
 from softlookup.training import train_model
-from softlookup.words import contrastive_loss, procrustes, recall_at_k, word_tokens
+from softlookup.words import (
+    contrastive_loss,
+    count_matrix,
+    inverse_document_frequency,
+    procrustes,
+    recall_at_k,
+    similarity,
+    word_tokens,
+)
 from softlookup.words.word2vec import train_word2vec
 
 DATA = ("sms_spam", "multi30k")
@@ -30,10 +40,15 @@ FEWER = (100, 300, 1000, 3000, 10_000)
 """How many pairs of captions a training gets that is to show what their number does."""
 TEMPERATURES = (0.01, 0.05, 0.2, 1.0)
 BATCH_SIZES = (8, 32, 128)
-"""What the training with captions is tried with; elsewhere it is 0.05 and 128."""
+"""What the training with captions is tried with; elsewhere it is ``TEMPERATURE`` and 128."""
+TEMPERATURE = 0.05
+EPOCHS, LEAST_STEPS = 5, 200
+"""Contrastive training goes so often through its pairs, and takes at least so many steps."""
 KS = (1, 5, 10)
 LEAST_WORDS = 3
 """A part of a message with fewer words is no query."""
+SAME = 0.5
+"""Two pairs are twins if they share this part of all the words that occur in either of them."""
 SHOWN = 4
 """How many test queries are kept with what was found for them."""
 
@@ -87,13 +102,11 @@ def message_pairs(texts: Sequence[str]) -> list[Pair]:
 
 
 def run_small() -> dict:
-    """The same on eight sentences of our own, in two languages."""
+    """The same on eight sentences of our own, in two languages, as messages and as captions."""
     pairs = [tuple(side.split() for side in line.split(" = ")) for line in SMALL_TEXT.split("\n")]
-    data = {"captions": (pairs[:6], pairs[6:])}
+    data = dict.fromkeys(SEARCHES, (pairs[:6], pairs[6:]))
     options = {"d_model": 4, "min_count": 1, "subsample": 1.0, "ks": (1, 2), "batch_size": 3}
-    return run(
-        data, searches=("captions",), fewer=(3,), temperatures=(0.5,), batch_sizes=(2,), **options
-    )
+    return run(data, fewer=(3,), temperatures=(0.5,), batch_sizes=(2,), **options)
 
 
 def run(
@@ -125,18 +138,23 @@ def run(
 
     Returns:
         For each search its sizes, the recall of each way, and some queries with what was found.
+        For the messages also how many each way finds of those with a twin in the training.
     """
     results = {}
     for name in searches:
         train, test = data[name]
         joined = name == "messages"  # there a query and its document are one text
-        table, row = word_vectors(train, joined, d_model, min_count, subsample)
+        texts = texts_of(train, joined)
+        table, row = word_vectors(texts, d_model, min_count, subsample)
+        twin = has_twin(train, test) if joined else None
         train = [(ids(query, row), ids(document, row)) for query, document in train]
         test_ids = [(ids(query, row), ids(document, row)) for query, document in test]
         trained = train_table(table, train, batch_size=batch_size)
         unread = train_table(random_table(table), train, batch_size=batch_size)
         scores = {
+            "TF-IDF": tf_idf_cosines(texts, test),
             "word2vec": cosines(table, test_ids),
+            "word2vec, IDF-weighted": cosines(rarity(texts, row)[:, None] * table, test_ids),
             "word2vec, rotated": rotated_cosines(table, train, test_ids),
             "from random numbers": cosines(unread, test_ids),
             "bi-encoder": cosines(trained, test_ids),
@@ -148,7 +166,18 @@ def run(
             "recall": {way: recalls(found, ks) for way, found in scores.items()},
             "shown": shown(test, scores["word2vec"], scores["bi-encoder"]),
             "lengths": lengths(table, trained, train),
+            "training": {
+                "temperature": TEMPERATURE,
+                "batch_size": min(batch_size, len(train)),
+                "steps": n_steps(len(train), batch_size),
+            },
         }
+        if joined:
+            results[name]["twins"] = {
+                "with": int(twin.sum()),
+                "without": int((~twin).sum()),
+                "found": {way: found_first(found, twin) for way, found in scores.items()},
+            }
     if "captions" in results:  # the table and the pairs are still those of the captions
         settings = {
             "fewer": [{"pairs": train[:n]} for n in fewer],
@@ -163,14 +192,17 @@ def run(
     return results
 
 
+def texts_of(train: Sequence[Pair], joined: bool) -> list[Text]:
+    """The texts for training; where a query and its document are one text, joined again."""
+    if joined:
+        return [query + document for query, document in train]
+    return [text for side in zip(*train, strict=True) for text in side]
+
+
 def word_vectors(
-    train: Sequence[Pair], joined: bool, d_model: int, min_count: int, subsample: float
+    texts: Sequence[Text], d_model: int, min_count: int, subsample: float
 ) -> tuple[Tensor, dict[str, int]]:
     """The table that word2vec learns from the texts alone, and the row of each word."""
-    if joined:
-        texts = [query + document for query, document in train]
-    else:
-        texts = [text for side in zip(*train, strict=True) for text in side]
     word2vec = train_word2vec(
         texts,
         d_model=d_model,
@@ -188,6 +220,36 @@ def word_vectors(
 def trained_recall(table: Tensor, test: Sequence[Ids], options: dict) -> float:
     """recall@1 after contrastive training with these options."""
     return recalls(cosines(train_table(table, **options), test), (1,))[0]
+
+
+def rarity(texts: Sequence[Text], words: Iterable[str]) -> Tensor:
+    """The IDF of each word among these texts; a word that none of them holds has the largest."""
+    n_texts = Counter(word for text in texts for word in set(text))
+    N_j = torch.tensor([float(n_texts[word]) for word in words])
+    return inverse_document_frequency(N_j, len(texts), "smooth")
+
+
+def tf_idf_cosines(texts: Sequence[Text], test: Sequence[Pair]) -> Tensor:
+    """The cosine of each query with each document by the words that they share."""
+    words = sorted({word for pair in test for text in pair for word in text})
+    idf = rarity(texts, words).double()
+    queries, documents = (count_matrix(side, words) * idf for side in zip(*test, strict=True))
+    return similarity(queries, documents)
+
+
+def has_twin(train: Sequence[Pair], test: Sequence[Pair]) -> Tensor:
+    """Whether some pair of the training has nearly the same words, for each pair of the test."""
+    known = [set(query + document) for query, document in train]
+    tested = [set(query + document) for query, document in test]
+    return torch.tensor(
+        [any(len(words & old) >= SAME * len(words | old) for old in known) for words in tested]
+    )
+
+
+def found_first(scores: Tensor, twin: Tensor) -> list[int]:
+    """How many find their document in first place: of those with a twin, and of the others."""
+    first = (scores >= scores.diagonal()[:, None]).sum(dim=1) == 1
+    return [int((first & twin).sum()), int((first & ~twin).sum())]
 
 
 def ids(text: Text, row: dict[str, int]) -> list[int]:
@@ -240,10 +302,8 @@ def train_table(
     pairs: Sequence[Ids],
     *,
     batch_size: int,
-    temperature: float = 0.05,
+    temperature: float = TEMPERATURE,
     learning_rate: float = 0.003,
-    least_steps: int = 200,
-    epochs: int = 5,
 ) -> Tensor:
     """The table after contrastive training: five times through the pairs, or 200 steps if more."""
     model = nn.Embedding.from_pretrained(table.clone(), freeze=False)
@@ -260,9 +320,14 @@ def train_table(
         loss_of_batch,
         full_batches(pairs, batch_size, torch.Generator().manual_seed(SEED)),
         optimizers=torch.optim.Adam(model.parameters(), lr=learning_rate),
-        n_steps=max(least_steps, epochs * len(pairs) // batch_size),
+        n_steps=n_steps(len(pairs), batch_size),
     )
     return model.weight.detach()
+
+
+def n_steps(n_pairs: int, batch_size: int) -> int:
+    """The steps of contrastive training."""
+    return max(LEAST_STEPS, EPOCHS * n_pairs // min(batch_size, n_pairs))
 
 
 def full_batches(

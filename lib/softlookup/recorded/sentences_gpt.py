@@ -1,6 +1,6 @@
 """The GPT that the workshop trains in the page, trained here: it learns sentences with names.
 
-The text, the model, its optimisers and their rates are those that the page begins with, once with
+The text, the model, its optimizers and their rates are those that the page begins with, once with
 Muon as in the workshop and once with AdamW as in the chapter on training. A browser that runs no
 scripts shows this run in place of its own.
 """
@@ -78,7 +78,7 @@ def run(
 
     Returns:
         How many letters it learned from; the losses, in nats a letter, of counts of two letters
-        and of five; and for each optimiser the looks and what it writes after a prompt.
+        and of five; and for each optimizer the looks and what it writes after a prompt.
     """
     edge = len(text) - len(text) // 10
     held_out = text[edge : edge + MOST_HELD_OUT]

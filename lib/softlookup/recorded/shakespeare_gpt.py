@@ -1,7 +1,7 @@
 """A small GPT learns letters of Shakespeare, and writes as it learns; beside counts of the same.
 
 Tiny Shakespeare is cut into speeches, and the last tenth of them is held out, as in
-``ngram_shakespeare``. The GPT is that of the book's recipe, and so are its optimisers and its
+``ngram_shakespeare``. The GPT is that of the book's recipe, and so are its optimizers and its
 rates; but a letter looks at more than four letters, since this run is longer. How much does it
 know after 100 steps, after 1000, at the end, and what does it write then?
 """

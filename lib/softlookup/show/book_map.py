@@ -49,7 +49,7 @@ BANDS = {
 
 NODES = (
     Node("rules", "Tasks and rules", "tasks", "Before it starts"),
-    Node("tokenise", "Tokenise", "tokenization", "Tokenization", ("tasks",), step=True),
+    Node("tokenize", "Tokenize", "tokenization", "Tokenization", ("tasks",), step=True),
     Node("count", "Count words", "counting_words", "Embedding", ("tasks",)),
     Node("embed", "Embed", "embeddings", "Embedding", ("counting_words",), step=True),
     Node("search", "Search and map", "vector_search", "Embedding", ("embeddings",)),
@@ -93,7 +93,7 @@ NODES = (
 )
 
 _ALT = (
-    "Data flow down: a text is tokenised, embedded with positions, passes attention, feed-forward "
+    "Data flow down: a text is tokenized, embedded with positions, passes attention, feed-forward "
     "and norm, and leaves as probabilities; twenty-five steps, each linked to its chapter"
 )
 _CAPTION = (

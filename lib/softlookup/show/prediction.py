@@ -45,7 +45,8 @@ def reveal(
         answer: What the cell has computed. Numbers that are not whole are rounded to four
             significant digits.
         wrong: For known wrong guesses, why they are wrong. The keys are of the answer's kind; an
-            order is written as a tuple here. Words between backticks become code.
+            order is written as a tuple here. Words between backticks become code. One that is
+            right this time is left out: another seed or a larger size may have another answer.
         within: How far from the answer a number may be and still be right. By default a whole
             number must be met, any other number to one per cent.
 
@@ -53,7 +54,7 @@ def reveal(
         TypeError: The answer, or a wrong guess, is of none of these kinds.
         ValueError: The name is not of that form; a number is infinite or NaN; an order has fewer
             than two items, or one twice; a length is negative; a wrong guess is of another kind
-            than the answer, is right, comes without words or with markup; ``within`` is negative,
+            than the answer, comes without words or with markup; ``within`` is negative,
             or is given for what is no number.
     """
     require(
@@ -132,13 +133,13 @@ def _whys(
         rule = f"a wrong guess must be of the answer's kind, {kind}"
         require(guess_kind == kind, rule, wrong=guess)
         is_right = abs(value - right) <= within if kind == "number" else value == right
-        require(not is_right, "a wrong guess must not be right", wrong=guess)
         has_words = isinstance(why, str) and bool(why.strip())
         require(has_words, "a wrong guess needs words that say why", wrong=guess, why=why)
         is_plain = not _MARKUP.search(_CODE.sub("", why))
         rule = "the words on a wrong guess are plain text with `code`: no asterisks, no dollars"
         require(is_plain, rule, why=why)
-        found.append((value, why))
+        if not is_right:
+            found.append((value, why))
     return found
 
 

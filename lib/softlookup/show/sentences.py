@@ -68,23 +68,25 @@ def show_readings(
     name: str,
     glosses: Sequence[str] = (),
     unread: Sequence[int] = (),
+    titles: Sequence[str] = (),
     lang: str = "en",
     direction: str = "ltr",
 ) -> None:
-    """Show how much some words of a sentence take from each of its words, one line a reader.
+    """Show how much some words of a sentence take from each of its words, one line for each reader.
 
     Each line is the whole sentence, and breaks as a sentence does where the page is narrow. The
     number below a word says how much is taken from it, on the colour of that share in all figures.
 
     Args:
         words: The sentence, in logical order: word 0 is read first, whatever the direction.
-        weights: One row a reader, numbers from 0 to 1.
+        weights: One row for each reader, numbers from 0 to 1.
         readers: The place of each row's reader among the words.
         alt: The finding in words.
         caption: What stands below.
         name: The figure's name in links.
         glosses: What each word means, in English; left out where the sentence is English.
         unread: Places of words that nobody may read; no number stands below them.
+        titles: What tells the lines apart, one a reader ("head 0"); left out where the readers do.
         lang: The words' language, as BCP 47 names it: "fa" is Persian.
         direction: "rtl" lays the sentence out from right to left.
 
@@ -98,8 +100,11 @@ def show_readings(
     meanings = glosses or words
     _require_readings(words, weights, readers, meanings)
     require_choice(DIRECTIONS, direction=direction)
+    rule = "there must be one title for each reader, or none"
+    require(len(titles) in (0, len(readers)), rule, readers=len(readers), titles=len(titles))
     blocks, plain = [], [" ".join(meanings)]
-    for reader, row in zip(readers, weights.detach().tolist(), strict=True):
+    heads = [f"{title}: " for title in titles] or [""] * len(readers)
+    for head, reader, row in zip(heads, readers, weights.detach().tolist(), strict=True):
         chips = [
             _chip(
                 words[j],
@@ -110,12 +115,12 @@ def show_readings(
             )
             for j, value in enumerate(row)
         ]
-        who = f"{_isolated(words[reader], lang)}, word {reader}, reads"
+        who = f"{html.escape(head)}{_isolated(words[reader], lang)}, word {reader}, reads"
         blocks.append(
             f'<p class="ss-who">{who}</p><ol class="ss-row" dir="{direction}">{"".join(chips)}</ol>'
         )
         read = [f"{value:.2f}" for j, value in enumerate(row) if j not in unread]
-        plain.append(f"{meanings[reader]}: {' '.join(read)}")
+        plain.append(f"{head}{meanings[reader]}: {' '.join(read)}")
     _show("".join(blocks), "\n".join(plain), alt, caption, name)
 
 
@@ -154,10 +159,10 @@ def _show(body: str, plain: str, alt: str, caption: str, name: str) -> None:
 def _require_readings(
     words: Sequence[str], weights: Tensor, readers: Sequence[int], glosses: Sequence[str]
 ) -> None:
-    rule = "there must be one gloss a word"
+    rule = "there must be one gloss for each word"
     require(len(glosses) == len(words), rule, words=len(words), glosses=len(glosses))
     fits = weights.shape == (len(readers), len(words))
-    rule = "weights must have one row a reader and one column a word"
+    rule = "weights must have one row for each reader and one column for each word"
     require(fits, rule, weights=weights, readers=len(readers), words=len(words))
     inside = all(0 <= reader < len(words) for reader in readers)
     require(inside, "readers must be places of words", readers=list(readers), words=len(words))

@@ -1,5 +1,6 @@
 """A map of words: points in the plane, in the colours of their groups, with their names."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
@@ -20,6 +21,9 @@ COVER = 8
 
 DOT = 3.5
 """How near to a point's centre a line to another point should not come, in points."""
+
+CROSSING = 40
+"""A crossing of two lines is as bad as so many points that names are moved up or down."""
 
 AWAY = 4
 """A name that is moved further than this from beside its point, in points, gets a line to it."""
@@ -51,8 +55,8 @@ def word_map(
         The axis; its handles carry the names of the groups, for a legend.
 
     Raises:
-        ValueError: There is not one place a word, a place is no finite number, or a group holds a
-            word that is not in ``words``.
+        ValueError: There is not one place for each word, a place is no finite number, or a group
+            holds a word that is not in ``words``.
     """
     xy = torch.as_tensor(xy).detach().double()
     require(
@@ -116,17 +120,18 @@ def _begin(points: Tensor, i: int, height: Tensor, side: int) -> Tensor:
 
 
 def _unblocked(points: Tensor, heights: Tensor, side: int) -> Tensor:
-    """The heights, two exchanged as long as fewer lines then run through the points of others."""
+    """The heights, two exchanged as long as fewer lines run through others, or their points."""
 
     def cost(order: Tensor) -> float:
         total = (order - points[:, 1]).abs().sum().item()
-        for i, height in enumerate(order):
-            along = _begin(points, i, height, side) - points[i]
+        ends = torch.stack([_begin(points, i, height, side) for i, height in enumerate(order)])
+        for i, along in enumerate(ends - points):
             t = ((points - points[i]) @ along / (along @ along)).clamp(0, 1)
             gap = torch.linalg.norm(points - points[i] - t[:, None] * along, dim=1)
             total += 1000 * (gap < DOT).sum().item()
-        return total
+        return total + CROSSING * _crossings(starts, ends.tolist())
 
+    starts = points.tolist()
     best, swaps = cost(heights), list(combinations(range(len(points)), 2))
     for i, j in swaps * 3:
         exchanged = heights.clone()
@@ -134,6 +139,21 @@ def _unblocked(points: Tensor, heights: Tensor, side: int) -> Tensor:
         if cost(exchanged) < best - 1e-6:
             heights, best = exchanged, cost(exchanged)
     return heights
+
+
+def _crossings(starts: list[list[float]], ends: list[list[float]]) -> int:
+    """How many pairs of lines cross; those of two points in one place do not count."""
+
+    def parted(i: int, j: int) -> bool:
+        """Whether line j begins on one side of line i and ends on the other."""
+        (x, y), (a, b) = ends[i], starts[i]
+        one, other = ((x - a) * (v - b) - (y - b) * (u - a) for u, v in (starts[j], ends[j]))
+        return one * other < 0
+
+    return sum(
+        math.dist(starts[i], starts[j]) > DOT and parted(i, j) and parted(j, i)
+        for i, j in combinations(range(len(starts)), 2)
+    )
 
 
 def _apart(points: list[list[float]]) -> list[float]:

@@ -17,9 +17,9 @@ def patchify(
         size: The side of a patch in pixels; it must divide height and width.
 
     Returns:
-        One row a patch, in the order of reading: left to right, then top to bottom. A row holds
-        channels * size**2 numbers: the first channel's pixels, in the order of reading, then the
-        next channel's.
+        One row for each patch, in the order of reading: left to right, then top to bottom. A row
+        holds channels * size**2 numbers: the first channel's pixels, in the order of reading, then
+        the next channel's.
 
     Raises:
         ValueError: The image has not three axes or no pixel, or ``size`` does not divide it.

@@ -94,7 +94,7 @@ class UnigramTokenizer:
         while True:
             for _ in range(n_steps):
                 counts, _ = UnigramModel(scores).expected_counts(words)
-                scores = _normalised(counts)
+                scores = _normalized(counts)
             if len(scores) <= size:
                 break
             scores = _pruned(counts, scores, max(size, math.floor(kept * len(scores))))
@@ -192,10 +192,10 @@ def _seeds(words: Mapping[str, int], max_length: int, limit: int, unknown: str) 
     longer = [p for p, count in counts.items() if len(p) > 1 and count > 1 and p != unknown]
     longer.sort(key=lambda piece: (-counts[piece] * len(piece), piece))
     singles = [piece for piece in counts if len(piece) == 1]
-    return _normalised({piece: counts[piece] for piece in [*singles, *longer[:limit]]})
+    return _normalized({piece: counts[piece] for piece in [*singles, *longer[:limit]]})
 
 
-def _normalised(counts: Mapping[str, int | float]) -> dict[str, float]:
+def _normalized(counts: Mapping[str, int | float]) -> dict[str, float]:
     """The M-step of EM: the logarithm of each piece's share of all counts."""
     floored = {piece: max(count, LEAST_COUNT) for piece, count in counts.items()}
     total = math.fsum(floored.values())
@@ -214,4 +214,4 @@ def _pruned(
     }
     singles = [piece for piece in log_probabilities if len(piece) == 1]
     kept = sorted(losses, key=lambda piece: (-losses[piece], piece))[: size - len(singles)]
-    return _normalised({piece: math.exp(log_probabilities[piece]) for piece in [*singles, *kept]})
+    return _normalized({piece: math.exp(log_probabilities[piece]) for piece in [*singles, *kept]})

@@ -167,7 +167,7 @@ def split_words(text: str) -> list[str]:
         text: Any text without lone surrogates.
 
     Returns:
-        One string a word; none is empty.
+        One string for each word; none is empty.
 
     Raises:
         ValueError: The text holds a lone surrogate.

@@ -6,7 +6,7 @@ Read in this order:
 - ``groups`` and ``muon``: which parameters are updated how
 - ``loop``: the training loop
 - ``checkpoints``: saved, and resumed to the same numbers
-- ``recipe``: optimisers and rates for a small GPT, put together
+- ``recipe``: optimizers and rates for a small GPT, put together
 - ``distributed``: one training on many processes
 - ``tiers``: sizes that fit the machine at hand
 """

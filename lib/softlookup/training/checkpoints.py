@@ -36,7 +36,7 @@ def save_checkpoint(
     step: Count = 0,
     generators: Mapping[str, torch.Generator] | None = None,
 ) -> None:
-    """Write model, optimisers, step and sources of chance to a file; nothing is pickled.
+    """Write model, optimizers, step and sources of chance to a file; nothing is pickled.
 
     The file is written beside its place and moved there when it is whole, so a reader finds the
     old file or the new one, never a part. Where many processes train one model, all of them must
@@ -51,7 +51,7 @@ def save_checkpoint(
             ``torch.default_generator``.
 
     Raises:
-        ValueError: The folder does not exist, ``step`` is no integer of at least 0, an optimiser
+        ValueError: The folder does not exist, ``step`` is no integer of at least 0, an optimizer
             has a parameter that is not the model's, or something to write is neither a tensor
             nor a plain number.
 
@@ -85,7 +85,7 @@ def load_checkpoint(
     optimizers: Optimizers | None = None,
     generators: Mapping[str, torch.Generator] | None = None,
 ) -> int:
-    """Put what ``save_checkpoint`` wrote into a model and its optimisers, all of it or nothing.
+    """Put what ``save_checkpoint`` wrote into a model and its optimizers, all of it or nothing.
 
     Everything is compared first; where anything does not fit, nothing is changed.
 
@@ -101,7 +101,7 @@ def load_checkpoint(
 
     Raises:
         ValueError: There is no such file, it is cut short or damaged, it is of another format or
-            version, or names, shapes, dtypes, optimisers or ties do not fit: the message lists
+            version, or names, shapes, dtypes, optimizers or ties do not fit: the message lists
             what is missing and what is extra.
 
     Chapter: training#optional-checkpoints.
@@ -199,9 +199,9 @@ def _form(tensor: Tensor) -> str:
 def _states(
     optimizers: list[Optimizer], model: nn.Module, found: dict[str, Tensor], about: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """What each optimiser's ``load_state_dict`` takes, once all of it is known to fit."""
+    """What each optimizer's ``load_state_dict`` takes, once all of it is known to fit."""
     saved = about["optimizers"]
-    rule = "there must be as many optimisers as in the checkpoint"
+    rule = "there must be as many optimizers as in the checkpoint"
     require(len(saved) == len(optimizers), rule, checkpoint=len(saved), given=len(optimizers))
     states = []
     for k, (optimizer, description) in enumerate(zip(optimizers, saved, strict=True)):

@@ -96,8 +96,8 @@ def distribute(model: nn.Module, kind: Kind) -> nn.Module:
     """Let all processes train one model: what to call instead of it.
 
     With "ddp" each process keeps the whole model, and gradients are averaged. With "fsdp" each
-    keeps a part of every weight, and of all that an optimiser remembers of it; the weights of a
-    block are collected when it computes, and given up after. Optimisers are made afterwards, from
+    keeps a part of every weight, and of all that an optimizer remembers of it; the weights of a
+    block are collected when it computes, and given up after. Optimizers are made afterwards, from
     the model's own parameters, and checkpoints are of the model itself.
 
     Args:

@@ -11,7 +11,7 @@ from softlookup.checks import NotNegative, checked, require
 def decay_groups(
     model: nn.Module, weight_decay: NotNegative, *, tables: Collection[nn.Module] = ()
 ) -> list[dict]:
-    """Two groups for an optimiser: matrices, which decay, and all the rest, which does not.
+    """Two groups for an optimizer: matrices, which decay, and all the rest, which does not.
 
     Decay pulls a weight towards 0. For a matrix that is a preference for small weights; a norm's
     gain belongs near 1, a bias wherever the data want it, and the row of a rare token in a table of

@@ -30,7 +30,7 @@ def train_model(
     after_step: Callable[[int, float], None] | None = None,
     progress: Count = 0,
 ) -> list[float]:
-    """Take ``n_steps`` steps down the gradient of the loss, one batch a step.
+    """Take ``n_steps`` steps down the gradient of the loss, one batch for each step.
 
     The model is in training mode while it learns, and afterwards in the mode it came in.
 
@@ -47,7 +47,7 @@ def train_model(
         n_parts: How many batches one step reads, as parts of a larger one; see ``accumulate``.
         count: How many real tokens a batch has; needed where ``n_parts`` is above 1.
         dtype: What products of matrices are rounded to on the way to the loss: ``torch.bfloat16``.
-            The weights, and what the optimiser remembers, keep their own. None: no rounding.
+            The weights, and what the optimizer remembers, keep their own. None: no rounding.
         n_done: How many steps were taken before: what ``load_checkpoint`` returns.
         after_step: Called with the number of the step and its loss, to evaluate or to save.
         progress: How many lines to print in all, each with the mean loss since the line before;

@@ -75,7 +75,7 @@ class Muon(torch.optim.Optimizer):
     norms and biases belong to AdamW.
 
     Args:
-        params: Matrices, or groups of them as every optimiser of PyTorch takes them.
+        params: Matrices, or groups of them as every optimizer of PyTorch takes them.
         lr: The step size $\eta$: about the spectral norm of a step.
         momentum: $\mu$ in [0, 1).
         nesterov: Whether to look ahead; otherwise $G = B$.
@@ -120,7 +120,7 @@ class Muon(torch.optim.Optimizer):
         """Add a group of matrices; the base class calls it too.
 
         Args:
-            param_group: "params", and the options that differ from those of the optimiser.
+            param_group: "params", and the options that differ from those of the optimizer.
 
         Raises:
             ValueError: A parameter is no matrix.

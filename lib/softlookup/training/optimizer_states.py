@@ -1,4 +1,4 @@
-"""Optimisers as tensors with names and plain numbers, and back: what checkpoints hold of them."""
+"""Optimizers as tensors with names and plain numbers, and back: what checkpoints hold of them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -12,14 +12,14 @@ from softlookup.training.shards import cut_like
 
 @checked
 def tensors_of(optimizer: Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """The tensors that an optimiser remembers, by key and parameter: "exp_avg.block.weight".
+    """The tensors that an optimizer remembers, by key and parameter: "exp_avg.block.weight".
 
     Args:
         optimizer: It updates parameters of the model.
         model: It gives the parameters their names.
 
     Returns:
-        The optimiser's own tensors; none before its first step.
+        The optimizer's own tensors; none before its first step.
 
     Raises:
         ValueError: A parameter is not the model's.
@@ -41,14 +41,14 @@ def tensors_of(optimizer: Optimizer, model: nn.Module) -> dict[str, Tensor]:
 
 @checked
 def describe(optimizer: Optimizer, model: nn.Module) -> dict[str, Any]:
-    """An optimiser without its tensors, as plain JSON.
+    """An optimizer without its tensors, as plain JSON.
 
     Args:
         optimizer: It updates parameters of the model.
         model: It gives the parameters their names.
 
     Returns:
-        The optimiser's "kind"; "params", the names of those of each group; "groups", the options of
+        The optimizer's "kind"; "params", the names of those of each group; "groups", the options of
         each; and "plain", what it remembers beside tensors.
 
     Raises:
@@ -89,10 +89,10 @@ def restored_state(
         tensors: What ``tensors_of`` gave of it.
 
     Returns:
-        The saved optimiser's state, with this one's parameters.
+        The saved optimizer's state, with this one's parameters.
 
     Raises:
-        ValueError: The optimisers differ in kind, parameters, groups or options, or a tensor does
+        ValueError: The optimizers differ in kind, parameters, groups or options, or a tensor does
             not fit its parameter.
 
     Chapter: training#optional-checkpoints.
@@ -108,14 +108,14 @@ def restored_state(
         0.5
     """
     ours = describe(optimizer, model)
-    require_names(ours, saved, "an optimiser must be described as describe does")
+    require_names(ours, saved, "an optimizer must be described as describe does")
     _require_same_optimizer(ours, saved)
     order = [name for group in saved["params"] for name in group]
     number, shapes = {name: i for i, name in enumerate(order)}, dict(model.named_parameters())
     state: dict[int, dict[str, Any]] = {}
     for full_name, tensor in tensors.items():
         key, _, name = full_name.partition(".")
-        rule = "what the optimiser remembers must fit its parameter"
+        rule = "what the optimizer remembers must fit its parameter"
         fits = name in number and tensor.shape in ((), shapes[name].shape)
         require(fits, rule, name=full_name, kept=tensor, parameter=shapes.get(name))
         part = cut_like(tensor, shapes[name]) if tensor.ndim else tensor
@@ -133,17 +133,17 @@ def restored_state(
 
 
 def _require_same_optimizer(ours: dict[str, Any], saved: dict[str, Any]) -> None:
-    rule = "the optimiser must be of the kind in the checkpoint"
+    rule = "the optimizer must be of the kind in the checkpoint"
     require(ours["kind"] == saved["kind"], rule, checkpoint=saved["kind"], given=ours["kind"])
     names, others = ([name for group in one["params"] for name in group] for one in (ours, saved))
-    require_names(names, others, "the optimiser must have the parameters of the checkpoint")
-    rule = "the optimiser's groups must be those of the checkpoint"
+    require_names(names, others, "the optimizer must have the parameters of the checkpoint")
+    rule = "the optimizer's groups must be those of the checkpoint"
     sizes = [[len(group) for group in one["params"]] for one in (saved, ours)]
     require(ours["params"] == saved["params"], rule, checkpoint=sizes[0], given=sizes[1])
     given, kept = (
         [sorted({*group} - {"initial_lr"}) for group in one["groups"]] for one in (ours, saved)
     )
-    rule = "the optimiser's options must have the names of the checkpoint"
+    rule = "the optimizer's options must have the names of the checkpoint"
     require(given == kept, rule, checkpoint=kept, given=given)
 
 
@@ -160,7 +160,7 @@ def require_names(expected: Iterable[str], found: Iterable[str], rule: str) -> N
 
 
 def _state(optimizer: Optimizer, model: nn.Module) -> Iterator[tuple[str, str, Any]]:
-    """What an optimiser remembers: the parameter's name, the key, the value."""
+    """What an optimizer remembers: the parameter's name, the key, the value."""
     names = _names(optimizer, model)
     for parameter, kept in optimizer.state.items():
         for key, value in kept.items():
@@ -168,11 +168,11 @@ def _state(optimizer: Optimizer, model: nn.Module) -> Iterator[tuple[str, str, A
 
 
 def _names(optimizer: Optimizer, model: nn.Module) -> dict[int, str]:
-    """The model's name of each parameter that the optimiser updates or remembers."""
+    """The model's name of each parameter that the optimizer updates or remembers."""
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     updated = [p for group in optimizer.param_groups for p in group["params"]]
     strange = {id(p): tuple(p.shape) for p in (*updated, *optimizer.state) if id(p) not in names}
-    rule = "an optimiser's parameters must be those of the model"
+    rule = "an optimizer's parameters must be those of the model"
     require(not strange, rule, strange=list(strange.values()))
     return names
 
@@ -182,5 +182,5 @@ def _plain(key: str, value: Any) -> Any:
     value = list(value) if isinstance(value, tuple) else value
     parts = value if isinstance(value, list) else [value]
     is_plain = all(part is None or isinstance(part, bool | int | float | str) for part in parts)
-    require(is_plain, "an optimiser's options must be plain numbers", **{key: value})
+    require(is_plain, "an optimizer's options must be plain numbers", **{key: value})
     return value

@@ -1,4 +1,4 @@
-"""How the book trains a small GPT in few steps: two optimisers, and their rates."""
+"""How the book trains a small GPT in few steps: two optimizers, and their rates."""
 
 import torch
 from torch import nn
@@ -22,7 +22,7 @@ def recipe_optimizers(model: nn.Module, *, precision: torch.dtype | None = None)
         precision: As in ``Muon``.
 
     Returns:
-        The two optimisers, at their peak rates.
+        The two optimizers, at their peak rates.
 
     Source: Jordan 2024. Chapter: training#optional-what-seven-years-bought.
 

@@ -45,7 +45,7 @@ class Tier(NamedTuple):
     def holding(self, *models: nn.Module) -> Iterator[None]:
         """Within the block the models are on the tier's device; afterwards on the CPU again.
 
-        Make optimisers inside it: what they remember of a parameter is where the parameter is.
+        Make optimizers inside it: what they remember of a parameter is where the parameter is.
         """
         for model in models:
             model.to(self.device)

@@ -13,7 +13,7 @@ from softlookup.checks import Finite, Ids, NotNegative, Range, Size, checked, re
 from softlookup.ops import cross_entropy, sigmoid, softmax
 
 Features = Annotated[Float[Tensor, "n features"], Finite]
-"""What describes each document, one row a document."""
+"""What describes the documents, one row for each."""
 
 Binary = Real[Tensor, "n"] | Bool[Tensor, "n"]
 """The class of each document, 0 or 1."""
@@ -32,9 +32,9 @@ def logistic_probability(
     r"""The probability of class 1: $p(y=1 \mid x) = \sigma(x \cdot w + b)$.
 
     Args:
-        weight: One number a feature.
+        weight: One number for each feature.
         bias: One number.
-        x: One row a document.
+        x: One row for each document.
 
     Returns:
         Numbers between 0 and 1.
@@ -68,9 +68,9 @@ def logistic_loss(
     $-\log p(y \mid x)$ written so that no large score overflows.
 
     Args:
-        weight: One number a feature.
+        weight: One number for each feature.
         bias: One number.
-        x: One row a document.
+        x: One row for each document.
         y: True classes, 1 or 0.
         l2: $\lambda$, at least 0. scikit-learn's C is $1/(\lambda n)$.
 
@@ -106,9 +106,9 @@ def logistic_gradient(
     r"""Slope of ``logistic_loss``: $\frac1n X^\top (p - y) + \lambda w$, and $\overline{p - y}$.
 
     Args:
-        weight: One number a feature.
+        weight: One number for each feature.
         bias: One number.
-        x: One row a document.
+        x: One row for each document.
         y: True classes, 1 or 0.
         l2: $\lambda$, at least 0.
 
@@ -138,10 +138,10 @@ def fit_logistic(
     n_steps: Size = 2000,
     tolerance: NotNegative = 1e-8,
 ) -> tuple[Float[Tensor, "features"], Float[Tensor, ""]]:
-    """Minimise ``logistic_loss`` by accelerated gradient descent from zeros; nothing is random.
+    """Minimize ``logistic_loss`` by accelerated gradient descent from zeros; nothing is random.
 
     Args:
-        x: One row a document.
+        x: One row for each document.
         y: True classes, 1 or 0.
         l2: Strength of the penalty, at least 0. With 0 and classes that a plane separates, the
             best weights are infinite, and the answer is where ``n_steps`` ends.
@@ -176,9 +176,9 @@ def softmax_probability(
     r"""The probability of every class: $p = \mathrm{softmax}(x W + b)$.
 
     Args:
-        weight: One column a class.
-        bias: One number a class.
-        x: One row a document.
+        weight: One column for each class.
+        bias: One number for each class.
+        x: One row for each document.
 
     Returns:
         Rows that sum to 1.
@@ -208,9 +208,9 @@ def softmax_loss(
     r"""Mean cross-entropy, plus $\frac{\lambda}{2}\lVert W \rVert^2$; the bias goes free.
 
     Args:
-        weight: One column a class.
-        bias: One number a class.
-        x: One row a document.
+        weight: One column for each class.
+        bias: One number for each class.
+        x: One row for each document.
         y: True classes, from 0.
         l2: $\lambda$, at least 0. scikit-learn's C is $1/(\lambda n)$.
 
@@ -243,9 +243,9 @@ def softmax_gradient(
     r"""Slope of ``softmax_loss``: $\frac1n X^\top (P - Y) + \lambda W$, and $\overline{P - Y}$.
 
     Args:
-        weight: One column a class.
-        bias: One number a class.
-        x: One row a document.
+        weight: One column for each class.
+        bias: One number for each class.
+        x: One row for each document.
         y: True classes, from 0; $Y$ has a 1 at the true class of each row.
         l2: $\lambda$, at least 0.
 
@@ -277,10 +277,10 @@ def fit_softmax(
     n_steps: Size = 2000,
     tolerance: NotNegative = 1e-8,
 ) -> tuple[Float[Tensor, "features classes"], Float[Tensor, "classes"]]:
-    """Minimise ``softmax_loss`` by accelerated gradient descent from zeros; nothing is random.
+    """Minimize ``softmax_loss`` by accelerated gradient descent from zeros; nothing is random.
 
     Args:
-        x: One row a document.
+        x: One row for each document.
         y: True classes, from 0.
         n_classes: How many classes there are; None takes the largest label plus 1.
         l2: Strength of the penalty, at least 0.

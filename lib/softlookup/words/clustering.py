@@ -14,7 +14,7 @@ class Clusters(NamedTuple):
     r"""What k-means finds.
 
     Attributes:
-        centres: One centre a row.
+        centres: One centre in each row.
         labels: The cluster of each point, the row of its nearest centre.
         inertia: The sum of the squared distances of the points to their centres.
 
@@ -123,7 +123,7 @@ def class_tf_idf(
         labels: The class of each document, from 0 up; each class must have tokens.
 
     Returns:
-        One row a class. A word that never occurs weighs 0.
+        One row for each class. A word that never occurs weighs 0.
 
     Raises:
         ValueError: The shapes differ, a count is negative, infinite or NaN, a label is negative,

@@ -55,7 +55,7 @@ def cooccurrence_matrix(
 def positive_pmi(
     counts: Annotated[Float[Tensor, "rows columns"], Range(0)],
 ) -> Float[Tensor, "rows columns"]:
-    r"""How much more often than by chance: $\max\big(0,\log\frac{P(i,j)}{P(i)\,P(j)}\big)$.
+    r"""How much more often than by chance: $\max\big(0,\log\frac{p(i,j)}{p(i)\,p(j)}\big)$.
 
     This is the *pointwise mutual information* of row and column, with all that is below zero, or
     was never seen, set to 0.

@@ -226,7 +226,7 @@ def inverse_document_frequency(
         base: Base of the logarithm, above 1. The lecture's tables use 10.
 
     Returns:
-        One weight a word. With "log", a word of every document has weight 0 exactly.
+        One weight for each word. With "log", a word of every document has weight 0 exactly.
 
     Raises:
         ValueError: A document frequency is not between 0 and N, the variant is unknown, the base is

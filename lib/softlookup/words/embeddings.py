@@ -11,7 +11,7 @@ from softlookup.checks import Finite, Ids, Range, Size, checked, require
 from softlookup.ops import unit_vectors
 
 Points = Annotated[Float[Tensor, "n d"], Finite]
-"""One point a row."""
+"""One point in each row."""
 
 Measure = Literal["cosine", "dot", "euclidean"]
 MEASURES = get_args(Measure)
@@ -63,7 +63,7 @@ def lookup(
         ids: Token ids, from 0 to ``len(embedding) - 1``.
 
     Returns:
-        One row an id. A row that is read twice collects its gradient twice.
+        One row for each id. A row that is read twice collects its gradient twice.
 
     Raises:
         ValueError: The table is no matrix of floating-point numbers, ``ids`` are no integers, or
@@ -93,8 +93,8 @@ def mean_vectors(
         embedding: The table $E$.
 
     Returns:
-        One vector a document; it forgets the order of the tokens. A document without a single
-        known token has no average: by rule it gets the zero vector.
+        One vector for each document; it forgets the order of the tokens. A document without a
+        single known token has no average: by rule it gets the zero vector.
 
     Raises:
         ValueError: The widths do not fit, or a count is negative, infinite or NaN.
@@ -159,7 +159,7 @@ def nearest(
 
     Args:
         query: One vector, or one a row.
-        table: What is searched, one vector a row.
+        table: What is searched, one vector in each row.
         k: How many rows to return.
         measure: As in ``similarity``.
         exclude: Rows that may not be answers, such as the query's own.

@@ -15,7 +15,7 @@ class PrincipalComponents(NamedTuple):
 
     Attributes:
         mean: The mean of the points, where the new axes cross.
-        axes: One direction a row, orthonormal, in falling order of variance.
+        axes: One direction in each row, orthonormal, in falling order of variance.
         variances: The variance of the points along each axis, with $n - 1$ below the line.
         shares: The same as shares of the variance along *all* axes. Where all points coincide
             there is no variance to share, and by rule the shares are 0.
@@ -104,8 +104,8 @@ def reconstruct(
         components: The same axes.
 
     Returns:
-        One point a row. Of all planes of dimension k this one is nearest to the points that made
-        the axes: the squared errors sum to the squares of the singular values left out.
+        One point in each row. Of all planes of dimension k this one is nearest to the points that
+        made the axes: the squared errors sum to the squares of the singular values left out.
 
     Raises:
         ValueError: There is not one column per axis, or a number is infinite or NaN.

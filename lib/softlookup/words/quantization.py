@@ -51,7 +51,7 @@ def dequantize(
 
     Args:
         codes: What ``quantize`` returns first.
-        scales: What it returns second, one number a row.
+        scales: What it returns second, one number for each row.
 
     Returns:
         Vectors in the type of the scales.

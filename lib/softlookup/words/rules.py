@@ -14,7 +14,7 @@ MEDICINES = ("acetylcysteine", "apixaban", "ozempic", "sildenafil", "tadalafil",
 """The names that the first rule looks for, in lower case."""
 
 MONEY = (
-    r"\bmake\s+[$€£]?\d+(?:,\d{3})*(?:\.\d+)?\s+"
+    r"\bmake\s+[$€£]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?\s+"
     r"(?:per|for|an?|every|each)\s+(?:hour|day|week|month|year)\b"
 )
 """The pattern of the third rule, for ``re.search``; case is ignored."""

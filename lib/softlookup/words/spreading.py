@@ -59,8 +59,8 @@ def label_spreading(
         alpha: The share of the neighbours, above 0 and below 1.
 
     Returns:
-        One row a point, shares of the classes that sum to 1; or zeros, by rule, where no known
-        label is within reach.
+        One row for each point, shares of the classes that sum to 1; or zeros, by rule, where no
+        known label is within reach.
 
     Raises:
         ValueError: The graph is not square, not symmetric, has a negative, infinite or NaN tie or

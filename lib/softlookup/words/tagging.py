@@ -1,4 +1,4 @@
-"""One label a token: spans and their BIO tags, window features, scores, and labels that clash."""
+"""One label for each token: spans and BIO tags, window features, scores, labels that clash."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
@@ -31,7 +31,7 @@ class SpanScores(NamedTuple):
 
 @checked
 def spans_to_bio(spans: Sequence[Span], n_tokens: Count) -> list[str]:
-    """One tag a token: B-label where a span begins, I-label inside it, O outside all spans.
+    """One tag for each token: B-label where a span begins, I-label inside it, O outside all spans.
 
     Args:
         spans: (start, end, label) with 0 <= start < end <= ``n_tokens``, in any order.
@@ -69,7 +69,7 @@ def bio_to_spans(tags: Sequence[str], *, stray: Stray = "refuse") -> list[Span]:
     another label. A person makes none; a tagger that decides token by token can.
 
     Args:
-        tags: One tag a token: O, or B- or I- and a label.
+        tags: One tag for each token: O, or B- or I- and a label.
         stray: "refuse" raises an error; "begin" reads a stray I- as B-, as the scorer of the CoNLL
             shared tasks does; "drop" reads it as O, and so all the I- tags that follow it.
 
@@ -109,7 +109,7 @@ def window_features(vectors: Float[Tensor, "n d"], width: Count) -> Float[Tensor
     """Each token's vector with those of its neighbours, side by side; zeros beyond the edges.
 
     Args:
-        vectors: One row a token.
+        vectors: One row for each token.
         width: How many neighbours to each side, at least 0.
 
     Returns:
@@ -169,8 +169,8 @@ def token_scores(truth: Sequence[Sequence[str]], predicted: Sequence[Sequence[st
     Most tokens are O, and are not counted: whoever answers O throughout scores 0, not 0.8.
 
     Args:
-        truth: For each text, one tag a token.
-        predicted: For each text, one tag a token.
+        truth: For each text, one tag for each token.
+        predicted: For each text, one tag for each token.
 
     Returns:
         Precision, recall and F1, from 0 to 1; 0.0 where there is nothing to divide by.
@@ -262,7 +262,7 @@ def _span_set(spans: Sequence[Span]) -> set[Span]:
 
 def _require_pairs(truth: Sequence, predicted: Sequence) -> None:
     same = len(truth) == len(predicted)
-    rule = "truth and predicted must have one entry a text"
+    rule = "truth and predicted must have one entry for each text"
     require(same, rule, truth=len(truth), predicted=len(predicted))
 
 

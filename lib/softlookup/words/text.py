@@ -19,7 +19,7 @@ def word_tokens(text: str, *, lowercase: bool = True) -> list[str]:
         lowercase: Write every word in lower case, so that "This" and "this" are one word.
 
     Returns:
-        One string a token; no token is empty.
+        One string for each token; no token is empty.
 
     Raises:
         ValueError: ``text`` is not a string.
@@ -175,7 +175,7 @@ class Vocabulary:
             tokens: The tokens of one text.
 
         Returns:
-            One id a token; 0 for a token that has no number, where there is an unknown token.
+            One id for each token; 0 for one that has no number, where there is an unknown token.
 
         Raises:
             ValueError: A token has no number and there is no unknown token.

@@ -5,6 +5,7 @@ import math
 import torch
 
 from softlookup.exercises.attention import (
+    SENTENCE,
     check_ablation,
     check_attention,
     check_backward,
@@ -173,7 +174,7 @@ WRONG[check_columns] = {
     "n by n": ((3, 3), book_columns, "what one would want"),
     "the shape of a factor": ((2, 3), book_columns, "each factor"),
     "the width before": ((5, 5), book_columns, "before the projection"),
-    "another shape": ((4, 7), book_columns, "has not the shape (4, 7)"),
+    "another shape": ((4, 7), book_columns, "does not have the shape (4, 7)"),
     "a number": (4, book_columns, "should be a pair"),
     "as on the slide": (
         (2, 2),
@@ -324,7 +325,7 @@ WRONG[check_shapes] = {
     "weights of nn.Linear": (shapes(0, 8, 16), "changed places"),
     "queries of the source": (shapes(0, 24, 8), "the words that read, whose width is 16"),
     "keys of the target": (shapes(1, 16, 8), "the words that are read, whose width is 24"),
-    "values as wide as keys": (shapes(2, 24, 8), "W^V has not the shape (24, 8)"),
+    "values as wide as keys": (shapes(2, 24, 8), "W^V does not have the shape (24, 8)"),
     "self-attention": (shapes(3, 5, 5), "each pair of a query and a key"),
     "an output for each key": (shapes(4, 9, 10), "one output for each query"),
     "as wide as keys": (shapes(4, 5, 8), "a mixture of values"),
@@ -361,32 +362,47 @@ WRONG[check_symptoms] = {
 
 
 OUTCOMES = ["self", "negative", "longer", "glue", "forgets", "sharper"]
-RIGHT[check_ablation] = [(OUTCOMES,), (tuple(OUTCOMES),)]
+UNQUERIED = torch.tensor([[1.0, 0.5, 0.0, -1.0]]) * torch.tensor([[1.0], [2.0], [-1.0]])
+UNKEYED = [[0, 0, 1, 0], [1, 1, 0, 2], [2, 2, 0, 4]]  # all keys are (0, 0)
+ALIKE = [[0, 0, 1, 0], [0.5, 0, 1, 0], [2, 2, 0, 4]]  # but the scores differ
+LOUD = [[100.0, 0.0, 0.0, 0.0], [0.0, 100.0, 0.0, 0.0], [0.0, 0.0, 100.0, 0.0]]  # saturated
+RIGHT[check_ablation] = [
+    (OUTCOMES, UNKEYED),
+    (tuple(OUTCOMES), UNQUERIED),
+    (OUTCOMES, torch.tensor(LOUD)),
+]
 
 
 def outcomes(number, outcome):
     """The right outcomes with another one for a head, counted from 1."""
-    return [*OUTCOMES[: number - 1], outcome, *OUTCOMES[number:]]
+    return [*OUTCOMES[: number - 1], outcome, *OUTCOMES[number:]], UNKEYED
 
 
 WRONG[check_ablation] = {
-    "blank": (..., "Nothing to check so far"),
-    "blank outcomes": ([...] * 6, "Nothing to check so far"),
-    "too few": (OUTCOMES[:5], "a list of 6 outcomes"),
-    "a word": ("self", "a list of 6 outcomes"),
-    "unknown": (outcomes(2, "NaN"), "For head 2 you say 'NaN'"),
-    "a list of lists": (outcomes(2, ["self"]), "For head 2 you say ['self']"),
-    "all alike": (outcomes(1, "even"), "only where all scores of a row are"),
-    "idle": (outcomes(6, "nothing"), "No piece is idle"),
-    "only the division": (outcomes(2, "longer"), "that only the exponential prevents"),
-    "the exponential, too": (outcomes(3, "negative"), "no weight is negative"),
-    "larger weights": (outcomes(3, "sharper"), "by the same factor"),
-    "itself": (outcomes(6, "self"), "still looks for a thing"),
-    "the values": (outcomes(5, "glue"), "How many columns has a change"),
-    "forgotten": (outcomes(4, "forgets"), "hands on the change alone"),
-    "sharp": (outcomes(1, "sharper"), "turns the temperature down"),
-    "negative values": (outcomes(4, "negative"), "Can a weight be negative"),
-    "a long text": (outcomes(5, "longer"), "twice as long"),
+    "blank": (..., ..., "Nothing to check so far"),
+    "blank outcomes": ([...] * 6, ..., "Nothing to check so far"),
+    "too few": (OUTCOMES[:5], UNKEYED, "a list of 6 outcomes"),
+    "a word": ("self", UNKEYED, "a list of 6 outcomes"),
+    "unknown": (*outcomes(2, "NaN"), "For head 2 you say 'NaN'"),
+    "a list of lists": (*outcomes(2, ["self"]), "For head 2 you say ['self']"),
+    "all alike": (*outcomes(1, "even"), "only where all scores of a row are"),
+    "idle": (*outcomes(6, "nothing"), "No piece is idle"),
+    "only the division": (*outcomes(2, "longer"), "that only the exponential prevents"),
+    "the exponential, too": (*outcomes(3, "negative"), "no weight is negative"),
+    "larger weights": (*outcomes(3, "sharper"), "by the same factor"),
+    "itself": (*outcomes(6, "self"), "still looks for a thing"),
+    "the values": (*outcomes(5, "glue"), "How many columns has a change"),
+    "forgotten": (*outcomes(4, "forgets"), "hands on the change alone"),
+    "sharp": (*outcomes(1, "sharper"), "turns the temperature down"),
+    "negative values": (*outcomes(4, "negative"), "Can a weight be negative"),
+    "a long text": (*outcomes(5, "longer"), "twice as long"),
+    "no text": (OUTCOMES, ..., "give my_text"),
+    "two words": (OUTCOMES, UNKEYED[:2], "my_text"),
+    "infinite": (OUTCOMES, [[math.inf] * 4] * 3, "holds an infinity"),
+    "one word three times": (OUTCOMES, [[1.0, 0.3, 0.0, 0.1]] * 3, "Words 0 and 1 hand over"),
+    "equal values": (OUTCOMES, [UNKEYED[0], UNKEYED[1], [1, 1, 3, 0]], "Words 1 and 2 hand over"),
+    "three words of the sentence": (OUTCOMES, SENTENCE[:3], "the root matters: word"),
+    "one key that differs": (OUTCOMES, ALIKE, "scores the three words with (0, "),
 }
 
 

@@ -374,10 +374,10 @@ RIGHT[check_wrong_place] = [
 
 WRONG[check_wrong_place] = [
     (..., "Nothing to check so far: return what the wrong program gives"),
-    (post_stack, "the program begins with a norm"),
-    (lambda *a: post_stack(*a, end=layer_norm), "that is post-norm as it should be"),
+    (post_stack, "The program begins with a norm"),
+    (lambda *a: post_stack(*a, end=layer_norm), "That is post-norm as it should be"),
     (lambda *a: post_stack(*a, begin=layer_norm, end=layer_norm), "no norm after the last layer"),
-    (lambda x, f, g: f(layer_norm(x)), "the last layer has not written yet"),
+    (lambda x, f, g: f(layer_norm(x)), "The last layer has not written yet"),
     (lambda x, f, g: g(f(layer_norm(x))), "is added to what it reads"),
     (wrong_place_with(lambda x: unit(x, correction=1)), "divides by n − 1"),
     (lambda x, f, g: x, "Write both stacks down"),

@@ -130,6 +130,10 @@ WRONG[check_error] = {
         error_answer([0, math.log(2) / math.log(10), math.log(5) / math.log(10)]),
         "divided the scores themselves",
     ),
+    "thirds": (error_answer([1 / 3, 1 / 3, 1 / 3]), "the probability of class 0"),
+    "no exponential": (error_answer([0, 0.3, 0.7]), "the probability of class 0, counted from 0"),
+    "more than one": (error_answer([0.2, 0.4, 0.8]), "Probabilities sum to 1; yours sum to 1.4"),
+    "other slopes": (error_answer(slopes=[[1, 2, 3], [3, 6, 9]]), "three times for call"),
     "upside down": (error_answer(slopes=-np.array(ERROR)), "The sign is turned"),
     "no label": (
         error_answer(slopes=[SHARES, [3 * p for p in SHARES]]),
@@ -229,6 +233,11 @@ def of_messages(counts, y):
     return torch.log(spam / ham), bayes(counts, y)[1]
 
 
+def of_flags(counts, y):
+    """The shares of flags: messages with the word, among all such flags."""
+    return bayes((counts > 0).double(), y)
+
+
 def of_counts(counts, y):
     """Compares counts where shares are meant."""
     spam, ham = (counts[y == k].sum(dim=0) + 1 for k in (1, 0))
@@ -253,6 +262,13 @@ WRONG[check_bayes] = {
     "sums that grow by one": (partial(bayes, words=1), "grew by 1 in all"),
     "counts": (of_counts, "not shares"),
     "messages": (of_messages, "Here each occurrence counts"),
+    "flags": (of_flags, "Here each occurrence counts"),
+    "shares of all words": (
+        lambda c, y: (torch.log((c[y == 1].sum(dim=0) + 1) / (c.sum(dim=0) + 2)), 0.0),
+        "The weight of word 0, counted from 0, is not",
+    ),
+    "the share of spam": (lambda c, y: (bayes(c, y)[0], y.mean()), "logarithm of P(1)/P(0)"),
+    "a bias from nowhere": (partial(bayes, prior=7.0), "P(1)/P(0), from numbers of messages"),
     "turned": (lambda c, y: ([-w for w in bayes(c, y)[0]], 0), "wrong sign"),
     "no bias": (partial(bayes, prior=0), "neither is"),
     "bias turned": (lambda c, y: (bayes(c, y)[0], -bayes(c, y)[1]), "wrong sign"),

@@ -3,6 +3,7 @@
 import heapq
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import torch
@@ -11,7 +12,10 @@ from softlookup.exercises.decoding import (
     END,
     check_beam,
     check_best,
+    check_choice,
+    check_die,
     check_empty,
+    check_greedy,
     check_heat,
     check_wider,
 )
@@ -35,6 +39,78 @@ WRONG[check_empty] = [
     (0, 0.9, "There may be a second"),
     (0, 50, "the size of the vocabulary"),
     (0, 7, "Not 7. Add up"),
+]
+
+
+# Many texts at once
+
+
+def many(model, ids, eos, longest, *, drop=True, at="new", cut=True, stop=all, more=0, axis=-1):
+    """One row for each text that has not ended; their places in the batch are kept beside them."""
+    n, rows, texts = ids.shape[1], dict(enumerate(ids.tolist())), {}
+    live = list(rows)
+    for _ in range(longest + more):
+        asked = live if drop else list(rows)
+        tokens = model(torch.tensor([rows[j] for j in asked])).argmax(axis).tolist()
+        for j, token in zip(asked, tokens, strict=True):
+            rows[j].append(token)
+        live = [j for j in live if rows[j][-1] != eos]
+        if stop(rows[j][-1] == eos for j in rows) or not live:
+            break
+    for j, row in rows.items():
+        text = row[n:]
+        end = text.index(eos) if cut and eos in text else len(text)
+        texts[j] = row if at == "all" else text[: end + (at == "end")]
+    return [texts[j] for j in range(len(ids))]
+
+
+def in_the_first_rows(model, ids, eos, longest):
+    """Row j of what is left is taken for text j."""
+    new = [[] for _ in ids]
+    for _ in range(longest):
+        tokens = model(ids).argmax(dim=1)
+        for j, token in enumerate(tokens.tolist()):
+            if token != eos:
+                new[j].append(token)
+        ids = torch.cat([ids, tokens[:, None]], dim=1)[tokens != eos]
+        if not len(ids):
+            break
+    return new
+
+
+def one_by_one(model, ids, eos, longest):
+    return [many(model, row[None], eos, longest)[0] for row in ids]
+
+
+RIGHT[check_greedy] = [
+    (many,),
+    (lambda *given: [torch.tensor(text) for text in many(*given)],),
+    (lambda *given: tuple(map(np.array, many(*given))),),
+]
+WRONG[check_greedy] = [
+    (..., "Nothing to check so far"),
+    (lambda *given: None, "Nothing to check so far"),
+    (lambda *given: 5, "Return a list of 5 lists"),
+    (lambda *given: many(*given)[:2], "Return a list of 5 lists"),
+    (lambda *given: ["a b"] * 5, "A text is a list of integers"),
+    (lambda *given: many(*given, stop=any), "all stop when the first of them ends"),
+    (
+        lambda *given: many(*given, drop=False, cut=False),
+        "A text that has ended writes no more: its end was 5",
+    ),
+    (in_the_first_rows, "row j of the scores is no longer that of text j"),
+    (lambda *given: many(*given, at="end"), "Leave the end, 5, out"),
+    (lambda *given: many(*given, at="all", cut=False), "without those that were given"),
+    (lambda *given: many(*given, more=1), "yours writes one more"),
+    (lambda m, ids, eos, n: many(m, ids, eos, n, more=-3), "not those that were given"),
+    (lambda *given: many(*given)[::-1], "With 5 texts and max_length 9: text 0 should write"),
+    (lambda m, *given: many(lambda ids: -m(ids), *given), "text 0 should write"),
+    (one_by_one, "hand the model all of them at once"),
+    (lambda *given: many(*given, drop=False), "A text that has ended needs no score"),
+    (lambda m, ids, *given: many(m, ids, *given, axis=0), "ValueError"),
+    (lambda m, ids, *given: m(ids[0]), "the model wants ids of shape (n_texts, n)"),
+    (lambda m, ids, eos, n: [m(ids) for _ in range(999)], "stop after max_length tokens"),
+    (lambda model, *given: model.nothing, "AttributeError"),
 ]
 
 
@@ -98,6 +174,119 @@ WRONG[check_beam] = [
     (lambda *given: beam(*given, local=True), "With width "),
     (lambda *given: beam(*given) * 2, "texts that have ended; you have"),
     (lambda following, *given: following(()).nothing, "AttributeError"),
+]
+
+
+# The choice by length
+
+
+def choice(ended, alive, max_length, alpha, *, rate=None, stop=None):
+    """The text of the best rate, and whether the search may stop."""
+    rate = rate or (lambda p, n: 6**alpha * math.log(p) / (5 + n) ** alpha)
+    rated = sorted((rate(p, len(words) + 1), words) for words, p in ended)
+    highest = max(6**alpha * math.log(p) / (6 + len(words)) ** alpha for words, p in ended)
+    reach = [6**alpha * math.log(p) / (5 + max_length) ** alpha for _, p in alive]
+    sure = not any(one > highest for one in reach)
+    return rated[-1][1], sure if stop is None else stop(ended, alive, max_length, alpha, highest)
+
+
+def by_rate(rate):
+    return lambda e, a, n, alpha: choice(e, a, n, alpha, rate=lambda p, k: rate(p, k, alpha))
+
+
+def by_stop(stop):
+    return lambda *given: choice(*given, stop=stop)
+
+
+def reach_of(length):
+    return by_stop(
+        lambda e, alive, n, alpha, best: all(
+            math.log(p) / ((5 + length(words, n)) / 6) ** alpha <= best for words, p in alive
+        )
+    )
+
+
+RIGHT[check_choice] = [
+    (choice,),
+    (lambda *given: [list(choice(*given)[0]), torch.tensor(choice(*given)[1])],),
+]
+WRONG[check_choice] = [
+    (..., "Nothing to check so far"),
+    (lambda *given: (..., ...), "Nothing to check so far"),
+    (lambda *given: choice(*given)[0], "Return two things"),
+    (lambda *given: ("I was pied", True), "You returned 'I was pied'"),
+    (lambda *given: (choice(*given)[0], "yes"), "You returned 'yes'"),
+    (by_rate(lambda p, n, alpha: p), "That is the most probable text"),
+    (by_rate(lambda p, n, alpha: math.log(p) / ((4 + n) / 6) ** alpha), "The end is a token, too"),
+    (by_rate(lambda p, n, alpha: math.log(p) / n**alpha), "You divide by the length itself"),
+    (by_rate(lambda p, n, alpha: math.log(p) * ((5 + n) / 6) ** alpha), "You multiply"),
+    (by_rate(lambda p, n, alpha: p / ((5 + n) / 6) ** alpha), "Divide the logarithm"),
+    (by_rate(lambda p, n, alpha: -math.log(p) / ((5 + n) / 6) ** alpha), "the smallest score"),
+    (by_rate(lambda p, n, alpha: n), "it should be I was pied"),
+    (by_stop(lambda *given: False), "it should be True; you have False"),
+    (by_stop(lambda *given: True), "What is alive may still become"),
+    (
+        by_stop(lambda e, a, *rest: max((p for _, p in a), default=0) <= max(p for _, p in e)),
+        "You compare the probabilities",
+    ),
+    (reach_of(lambda words, n: len(words) + 1), "at its present length"),
+    (reach_of(lambda words, n: n + 1), "counts the end already"),
+    (by_stop(lambda e, a, *rest: len(a) < 1), "the search need not go on"),
+    (lambda ended, *given: ended.nothing, "AttributeError"),
+]
+
+
+# The die
+
+
+def draw(row, p, u, *, enough=None, scaled=True, key=None, on_line=None, edge=False):
+    """Cut by top-p, stretch what is left to the whole line, and go along it to u."""
+    words = sorted(row, key=key or (lambda word: -row[word]))
+    enough = enough or (lambda before, q: before >= p)
+    kept = {}
+    for word in words:
+        if kept and enough(sum(kept.values()), row[word]):
+            break
+        kept[word] = row[word]
+    edges = np.cumsum([kept[word] for word in on_line(row, kept)] if on_line else [*kept.values()])
+    edges = edges / edges[-1] if scaled else edges
+    place = np.searchsorted(edges, u, side="left" if edge else "right")
+    return list(on_line(row, kept) if on_line else kept)[min(place, len(kept) - 1)]
+
+
+def draw_by_interval(row, p, u):
+    """The interval of each word, in exact fractions."""
+    left, total = [], Fraction(0)
+    for word, q in sorted(row.items(), key=lambda pair: -pair[1]):
+        if total < Fraction(p):
+            left.append((word, total, total := total + Fraction(q)))
+    (word,) = [w for w, start, end in left if start <= Fraction(u) * total < end]
+    return word
+
+
+RIGHT[check_die] = [(draw,), (draw_by_interval,)]
+WRONG[check_die] = [
+    (..., "Nothing to check so far"),
+    (lambda *given: None, "Nothing to check so far"),
+    (lambda *given: 0.5, "Return one of the words of the row; you returned 0.5"),
+    (lambda *given: "soup", "you returned 'soup'"),
+    (lambda row, p, u: max(row, key=row.get), "greedy decoding. What does u choose?"),
+    (lambda row, p, u: draw(row, 1.0, u), "You draw from the whole row"),
+    (lambda row, p, u: draw(row, p, u, enough=lambda s, q: s + q > p), "top-p keeps it, too"),
+    (lambda row, p, u: draw(row, p, u, enough=lambda s, q: s > p), "You keep a word too many"),
+    (lambda row, p, u: draw(row, p, u, enough=lambda s, q: q < p), "at least p each"),
+    (lambda *given: draw(*given, scaled=False), "Divide by the new sum"),
+    (
+        lambda *given: draw(*given, on_line=lambda row, kept: [w for w in row if w in kept]),
+        "not the first of the row",
+    ),
+    (
+        lambda row, *given: draw(row, *given, key=lambda w: (-row[w], -list(row).index(w))),
+        "the first of the row comes first",
+    ),
+    (lambda *given: draw(*given, edge=True), "the next has it"),
+    (lambda row, p, u: min(row, key=row.get), "it is pie, not tart"),
+    (lambda row, p, u: row[u], "KeyError"),
 ]
 
 

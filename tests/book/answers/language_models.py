@@ -277,6 +277,10 @@ def worst(counted, development, test, weights):
     return found, mixed_perplexity(found, test)
 
 
+def turned_columns(*given):
+    return chosen_on(1, 2)(*[table.flip(1) for table in given[:3]], given[3])
+
+
 def by_mean_probability(counted, development, test, weights):
     mean = {w: ((1 - w) * development[:, 0] + w * development[:, 1]).mean() for w in weights}
     found = max(mean, key=mean.get)
@@ -291,6 +295,7 @@ WRONG[check_choice] = [
     (chosen_on(2, 2), "on the test text"),
     (worst, "Lower is better"),
     (by_mean_probability, "not their logarithms"),
+    (turned_columns, "the second column"),
     (chosen_on(1, 1), "that it was chosen by"),
     (chosen_on(1, 0), "report the counted text"),
     (lambda *g: (chosen_on(1, 2)(*g)[0], math.log(chosen_on(1, 2)(*g)[1])), "Undo the logarithm"),

@@ -188,6 +188,12 @@ def slow_twin(layer, x, mask):
     return twin(x, x, x, attn_mask=numbers)[0].transpose(0, 1)
 
 
+def with_weights_unturned(layer, x, mask):
+    """PyTorch's layer makes NaN here, where it is asked for its weights, too."""
+    twin = nn.MultiheadAttention(12, 3, batch_first=True)
+    return twin(x, x, x, attn_mask=mask)[0]
+
+
 def emptied(layer, x, mask):
     out = book_twin(layer, x, mask)
     nn.init.zeros_(layer.W_Q.weight)
@@ -211,6 +217,7 @@ WRONG[check_twin] = [
     (lambda layer, x, mask: (book_twin(layer, x, mask), None), "returns a pair"),
     (emptied, "ours stay as they are"),
     (lambda *a: book_twin(*a, hide=False), "must not read. Turn the mask round"),
+    (with_weights_unturned, "The output holds NaN", "may read nobody", "Turn the mask round"),
     (lambda layer, x, mask: book_twin(layer, x, None), "The mask is missing"),
     (lambda *a: book_twin(*a, order=(0, 2, 1)), "Keys and values are exchanged"),
     (lambda *a: book_twin(*a, order=(1, 0, 2)), "Queries and keys are exchanged"),

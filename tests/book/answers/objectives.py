@@ -86,7 +86,12 @@ def from_the_kth(ids, k, row_of):
     return sum(math.log(row_of(ids[i - k : i])[ids[i]]) for i in range(k, len(ids)))
 
 
-RIGHT[check_likelihood] = [(book_likelihood,), (by_library,)]
+def in_float32(ids, k, row_of):
+    rows = [torch.tensor(row_of(ids[max(0, i - k) : i])).log() for i in range(1, len(ids))]
+    return sum(row[token] for row, token in zip(rows, ids[1:], strict=True))
+
+
+RIGHT[check_likelihood] = [(book_likelihood,), (by_library,), (in_float32,)]
 
 
 # The widest that fits
@@ -122,6 +127,7 @@ WRONG[check_width] = [
     (costing(lambda d, V, n, L: -13 * L * d), "The biases and the norms are missing"),
     (costing(lambda d, V, n, L: -4 * L * d), "two in each block"),
     (costing(lambda d, V, n, L: 2 * d), "no norm behind the last block"),
+    (lambda n, *sizes: by_search(n - 1, *sizes), "needs exactly n_parameters"),
     (lambda *given: [1, 2], "shape"),
 ]
 
@@ -153,6 +159,15 @@ def one_at_a_time(E, P, blocks, ids, gaps, mask_id):
     return torch.cat([masked(E, P, blocks, ids, [gap], mask_id) for gap in gaps])
 
 
+def at_the_word_before(E, P, blocks, ids, gaps, mask_id):
+    read = ids.clone()
+    read[gaps] = mask_id
+    x = E[read] + P[: len(ids)]
+    for block in blocks:
+        x = block(x)
+    return torch.softmax(x @ E.T, dim=-1)[[gap - 1 for gap in gaps]]
+
+
 def one_way(*given):
     n = len(given[3])
     return masked(*given, mask=torch.ones(n, n, dtype=torch.bool).tril())
@@ -169,6 +184,8 @@ WRONG[check_masked] = [
     (lambda *given: masked(*given, n_blocks=1), "Only the first block"),
     (lambda *given: masked(*given).log(), "These are logarithms"),
     (lambda *given: 2 * masked(*given), "Each row should sum to 1"),
+    (lambda *given: at_the_word_before(*given), "asked at the gap itself"),
+    (lambda E, P, blocks, ids, gaps, m: masked(E, P, blocks, ids, sorted(gaps), m), "the order"),
     (lambda *given: masked(*given).flip(1), "is off by up to"),
     (lambda *given: masked(*given)[0], "shape"),
 ]
@@ -260,19 +277,26 @@ WRONG[check_likelihood] = [
 # Gaps, filled from the left
 
 
-def probability(log_p, whole, end):
-    return math.exp(sum(float(log_p(whole[:i])[whole[i]]) for i in range(1, end)))
+def log_probability(log_p, whole, end):
+    return sum(float(log_p(whole[:i])[whole[i]]) for i in range(1, end))
 
 
-def filled(log_p, ids, gaps, vocab_size, reach=None):
-    table = [[0.0] * vocab_size for _ in gaps]
+def filled(log_p, ids, gaps, vocab_size, reach=None, apart=True):
+    table = torch.zeros(len(gaps), vocab_size, dtype=torch.float64)
     for row, gap in zip(table, gaps, strict=True):
+        shift = None
         end = len(ids) if reach is None else min(len(ids), gap + 1 + reach)
         for choice in product(range(vocab_size), repeat=len(gaps)):
             given = dict(zip(gaps, choice, strict=True))
             whole = [given.get(i, w) for i, w in enumerate(ids)]
-            row[whole[gap]] += probability(log_p, whole, end)
-    return [[p / sum(row) for p in row] for row in table]
+            log = log_probability(log_p, whole, end)
+            shift = log if apart and shift is None else shift  # only their differences count
+            row[whole[gap]] += math.exp(log - (shift or 0))
+    return table / table.sum(dim=1, keepdim=True)
+
+
+def by_products(log_p, ids, gaps, vocab_size):
+    return filled(log_p, ids, gaps, vocab_size, apart=False)
 
 
 def from_the_left(log_p, ids, gaps, vocab_size):
@@ -284,18 +308,19 @@ def one_further(log_p, ids, gaps, vocab_size):
 
 
 def one_by_one_filled(log_p, ids, gaps, vocab_size):
-    return [filled(log_p, ids, [gap], vocab_size)[0] for gap in gaps]
+    return torch.stack([filled(log_p, ids, [gap], vocab_size)[0] for gap in gaps])
 
 
-RIGHT[check_fill] = [(filled,)]
+RIGHT[check_fill] = [(filled,), (lambda *given: filled(*given).tolist(),)]
 WRONG[check_fill] = [
     (..., "Nothing to check"),
     (lambda log_p, ids, gaps, n: ..., "Nothing to check"),
     (from_the_left, "only what stands before it"),
     (one_further, "one token past the last gap"),
     (one_by_one_filled, "one gap at a time"),
-    (lambda *given: torch.tensor(filled(*given)).log(), "These are logarithms"),
-    (lambda *given: 2 * torch.tensor(filled(*given)), "Each row should sum to 1"),
+    (by_products, "1000 tokens with the gaps [500]: The probability of the whole text"),
+    (lambda *given: filled(*given).log(), "These are logarithms"),
+    (lambda *given: 2 * filled(*given), "Each row should sum to 1"),
     (lambda log_p, ids, gaps, n: torch.full((len(gaps), n), 1 / n), "is off by"),
     (lambda log_p, ids, gaps, n: torch.ones(n), "shape"),
 ]

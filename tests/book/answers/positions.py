@@ -7,9 +7,9 @@ import torch
 
 from softlookup.attention.positions import period, sinusoidal
 from softlookup.exercises.positions import (
+    check_added,
     check_back,
     check_clock,
-    check_codes,
     check_first_rise,
     check_found,
     check_unknown_rotary,
@@ -18,57 +18,59 @@ from softlookup.exercises.positions import (
 RIGHT, WRONG = {}, {}
 
 
-# The slide's matrix
+# Two positions added
 
 
-def book_codes(n, d, base):
-    t = torch.arange(n)[:, None]
-    angles = t * base ** (-2 * torch.arange(d // 2) / d)
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+def added(one, other, *, sign=1, order=(0, 1)):
+    """A right solution, pair by pair, with places to go wrong."""
+    found = []
+    for k in range(0, len(one), 2):
+        (a, b), (x, y) = one[k : k + 2].tolist(), other[k : k + 2].tolist()
+        both = a * y + sign * b * x, b * y - sign * a * x
+        found += [both[which] for which in order]
+    return found
 
 
-def loop_codes(
-    n, d, base, *, exponent=lambda k, d: 2 * (k // 2) / d, first=0, turn=1.0, order=(0, 1)
-):
-    functions = [(math.sin, math.cos)[which] for which in order]
-    return [
-        [functions[k % 2](turn * (pos + first) / base ** exponent(k, d)) for k in range(d)]
-        for pos in range(n)
-    ]
+def by_angles(one, other):
+    angles = [torch.atan2(code[0::2], code[1::2]) for code in (one, other)]
+    return torch.stack([sum(angles).sin(), sum(angles).cos()], dim=-1).flatten()
 
 
-RIGHT[check_codes] = [
-    (book_codes,),
-    (loop_codes,),
-    (lambda n, d, b: np.array(loop_codes(n, d, b), dtype=np.float32),),
-    (lambda n, d, b: sinusoidal(n, d, base=b),),
+def with_halves(one, other):
+    found = torch.tensor(added(one, other))
+    return torch.cat([found[0::2], found[1::2]])
+
+
+def searched(one, other):
+    """It finds both positions in a table of base 10,000."""
+    table = sinusoidal(200, len(one), dtype=torch.float64)
+    places = [int((table @ code).argmax()) for code in (one, other)]
+    return sinusoidal(400, len(one), dtype=torch.float64)[sum(places)]
+
+
+RIGHT[check_added] = [
+    (added,),
+    (by_angles,),
+    (lambda s, t: np.array(added(s, t), dtype=np.float32),),
+    (lambda s, t: added(t, s),),
 ]
 
 
-WRONG[check_codes] = [
-    (..., "Nothing to check so far: return one row of d numbers"),
-    (lambda n, d, b: None, "Nothing to check so far"),
-    (lambda n, d, b: loop_codes(n, d, 10000.0), "Your base is always 10,000"),
-    (lambda n, d, b: loop_codes(n, d, 100.0), "Your base is always 100;"),
-    (
-        lambda n, d, b: loop_codes(n, d, b, exponent=lambda k, d: (k // 2) / d),
-        "The exponent is 2i/d",
-    ),
-    (lambda n, d, b: loop_codes(n, d, b, exponent=lambda k, d: 2 * k / d), "That is E82."),
-    (lambda n, d, b: loop_codes(n, d, b, first=1), "Your first row is position 1"),
-    (lambda n, d, b: loop_codes(n, d, b, order=(1, 0)), "Sine comes first"),
-    (lambda n, d, b: sinusoidal(n, d, base=b, layout="concatenated"), "their order is not"),
-    (lambda n, d, b: loop_codes(n, d, b, turn=math.pi / 180), "in degrees"),
-    (
-        lambda n, d, b: loop_codes(n, d, b, exponent=lambda k, d: -2 * (k // 2) / d),
-        "You multiply by base^(2i/d)",
-    ),
-    (lambda n, d, b: book_codes(n, d, b).round(decimals=2), "Compute, do not copy"),
-    (lambda n, d, b: 2 * book_codes(n, d, b), "row 0, column 1 (both counted from 0) should b"),
-    (lambda n, d, b: book_codes(n, d, b).T, "column"),
-    (lambda n, d, b: book_codes(d, n, b), "should have shape (7, 10)"),
-    (lambda n, d, b: book_codes(n, d, b)[1:], "should have shape (4, 4); yours has (3, 4)"),
-    (lambda n, d, b: 1 / 0, "ZeroDivisionError"),
+WRONG[check_added] = [
+    (..., "Nothing to check so far: return the code of the sum"),
+    (lambda s, t: None, "Nothing to check so far"),
+    (lambda s, t: s + t, "not the sum of the codes"),
+    (lambda s, t: (s + t) / 2, "the mean of the two codes"),
+    (lambda s, t: s * t, "each sine needs the cosine beside it"),
+    (lambda s, t: added(s, t, sign=-1), "the code of s − t"),
+    (lambda s, t: added(t, s, sign=-1), "the code of t − s"),
+    (lambda s, t: added(s, t, order=(1, 0)), "the sine comes first"),
+    (with_halves, "their order is not"),
+    (searched, "With s = 41, t = 163, d = 16, base 100 that is not the code of 204."),
+    (lambda s, t: s, "With s = 3, t = 4, d = 8, base 10000 that is not the code of 7."),
+    (lambda s, t: s.add_(t), "changes the codes that it is given"),
+    (lambda s, t: added(s, t)[:2], "should have shape (8,); yours has (2,)"),
+    (lambda s, t: 1 / 0, "ZeroDivisionError"),
 ]
 
 
@@ -262,18 +264,30 @@ def by_difference():
     return ((P @ P[0]).diff() > 0).nonzero()[0, 0] + 1
 
 
-RIGHT[check_first_rise] = [(by_difference(),), (44,), (np.array([44]),)]
+RIGHT[check_first_rise] = [
+    (by_difference(), 147),
+    (44, 147.0),
+    (np.array([44]), torch.tensor([147])),
+]
 WRONG[check_first_rise] = [
-    (..., "Nothing to check so far: give the first offset"),
-    (43, "43 is the bottom of the dip"),
-    (45, "One too far"),
-    (12, "the answer for d = 128"),
-    (4, "the answer for d = 8"),
-    (20, "From 19 to 20 it falls: "),
-    (50, "It has risen before 50 already"),
-    (0, "a whole number from 1 to 499"),
-    (500, "a whole number from 1 to 499"),
-    (43.5, "a whole number from 1 to 499"),
-    ("44?", "should be one number"),
-    (lambda: 44, "should be one number"),
+    (..., 147, "Nothing to check so far: give the first offset"),
+    (44, ..., "Nothing to check so far: give the smallest such base"),
+    (43, 147, "43 is the bottom of the dip"),
+    (45, 147, "One too far"),
+    (12, 147, "the answer for d = 128"),
+    (4, 147, "the answer for d = 8"),
+    (20, 147, "From 19 to 20 it falls: "),
+    (50, 147, "It has risen before 50 already"),
+    (0, 147, "a whole number from 1 to 499"),
+    (500, 147, "a whole number from 1 to 499"),
+    (43.5, 147, "a whole number from 1 to 499"),
+    ("44?", 147, "should be one number"),
+    (lambda: 44, 147, "should be one number"),
+    (44, 146, "With a base of 146 the first rise is at 38. Try a larger one."),
+    (44, 2, "With a base of 2 the first rise is at 5. Try a larger one."),
+    (44, 148, "With 147 the first rise is at 44, too. Try a smaller one."),
+    (44, 10_000, "With 9999 the first rise is at 44, too."),
+    (44, 146.5, "a whole number from 2 to 10,000; yours is 146.5"),
+    (44, 1, "a whole number from 2 to 10,000"),
+    (44, "small", "should be one number"),
 ]

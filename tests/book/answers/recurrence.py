@@ -105,21 +105,23 @@ ZEROS = torch.zeros(3, 3)
 
 
 RIGHT[check_identity] = [
-    (ZEROS, torch.zeros(3)),
-    (ZEROS.tolist(), [-1, 0, -2.5]),
-    (np.zeros((3, 3)), np.zeros(3)),
+    (ZEROS, -torch.ones(3)),
+    (ZEROS.tolist(), [-1, -0.5, -2.5]),
+    (np.zeros((3, 3)), np.full(3, -1e-3)),
 ]
 
 
 WRONG[check_identity] = [
     (..., ..., "Nothing to check so far: give a matrix"),
     (ZEROS, ..., "Nothing to check so far: give a bias"),
-    (torch.eye(3), torch.zeros(3), "With x = [1.0, 0.0, 0.0] the block gives [2.0, 0.0, 0.0]"),
-    (-torch.eye(3), torch.zeros(3), "the branch is not silent"),
+    (ZEROS, torch.zeros(3), "no zero in it"),
+    (ZEROS, [-1, 0, -2.5], "no zero in it"),
+    (torch.eye(3), -torch.ones(3), "With x = [3.0, 0.0, 0.0] the block gives [5.0, 0.0, 0.0]"),
+    (-torch.eye(3), -torch.ones(3), "the branch is not silent"),
     (0.001 * torch.eye(3), [-100] * 3, "the branch is not silent"),
-    (ZEROS, [0, 0, 1], "With x = [0.0, 0.0, 0.0] the block gives [0.0, 0.0, 1.0]"),
+    (ZEROS, [-1, -1, 1], "With x = [0.0, 0.0, 0.0] the block gives [0.0, 0.0, 1.0]"),
     (torch.zeros(3, 3), torch.ones(3), "gives [1.0, 1.0, 1.0]: the branch is not silent."),
-    (torch.zeros(4, 3), torch.zeros(3), "W should have shape (3, 3)"),
+    (torch.zeros(4, 3), -torch.ones(3), "W should have shape (3, 3)"),
     (ZEROS, 0, "b should have shape (3,)"),
 ]
 
@@ -246,6 +248,9 @@ WRONG[check_depth] = [
     (lambda: counter(letter=1.0), "A letter must not change the memory"),
     (lambda: counter(f=6.0), "are the gates near enough"),
     (lambda: counter(step=1.0, straight=True), "tanh(c) flattens"),
+    (lambda: counter(step=1.0), "tanh(c) flattens"),
+    (lambda: counter(step=2.0), "tanh(c) flattens"),
+    (lambda: counter(step=3.0), "tanh(c) flattens"),
     (lambda: (counter()[0], counter()[1], 0 * counter()[2]), "your network says 9"),
 ]
 

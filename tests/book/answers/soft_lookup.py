@@ -62,7 +62,7 @@ def naive_prediction(x, xs, ys):
 WRONG[check_prediction] = {
     "blank": (lambda x, xs, ys: ..., "Nothing to check so far"),
     "0/0 far away": (naive_prediction, "0/0 is not a number"),
-    "not normalised": (lambda x, xs, ys: torch.exp(-(x - xs).abs()) @ ys, "do not sum to 1"),
+    "not normalized": (lambda x, xs, ys: torch.exp(-(x - xs).abs()) @ ys, "do not sum to 1"),
     "divided by n": (
         lambda x, xs, ys: (torch.exp(-(x - xs).abs()) * ys).mean(),
         "not by their number",
@@ -70,7 +70,7 @@ WRONG[check_prediction] = {
     "sign": (lambda x, xs, ys: (x - xs).abs().softmax(dim=0) @ ys, "sign is wrong"),
     "shares": (
         lambda x, xs, ys: -(x - xs).abs() / (-(x - xs).abs()).sum() @ ys,
-        "normalised the distances themselves",
+        "normalized the distances themselves",
     ),
     "squared": (lambda x, xs, ys: (-((x - xs) ** 2)).softmax(dim=0) @ ys, "squared the distance"),
     "Gaussian": (lambda x, xs, ys: (-((x - xs) ** 2) / 2).softmax(dim=0) @ ys, "a Gaussian"),

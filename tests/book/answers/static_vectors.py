@@ -1,5 +1,7 @@
 """Answers to the exercises of chapter 6: right, and wrong with the words that they get."""
 
+from itertools import pairwise
+
 import numpy as np
 import torch
 
@@ -64,6 +66,12 @@ def ends_before_o(tags):
     return new
 
 
+def in_place(tags):
+    """Right, but the tags that it was given are gone."""
+    tags[:] = book_bioes(tags)
+    return tags
+
+
 RIGHT[check_bioes] = [(book_bioes,), (by_spans,), (lambda tags: tuple(by_spans(tags)),)]
 WRONG[check_bioes] = [
     (..., "Nothing to check so far: return one tag for each token"),
@@ -77,6 +85,8 @@ WRONG[check_bioes] = [
     (lambda tags: [t.replace("-", "_") for t in book_bioes(tags)], "with a hyphen and the label"),
     (forgets_the_end, "A span may also end with the text"),
     (ends_before_o, "also right before another B"),
+    (lambda tags: ["-".join(t.split("-")[:2]) for t in book_bioes(tags)], "keep all of it"),
+    (in_place, "return a new list"),
     (lambda tags: tags.undefined, "AttributeError"),
 ]
 
@@ -142,7 +152,11 @@ WRONG[check_conflicts] = [
     (both_conflicts, "Only the name that itself carries both labels"),
     (anywhere_conflicts, "one's words are the other's last words"),
     (same_label_conflicts, "the labels differ"),
-    (lambda t, s: [*book_conflicts(t, s), *book_conflicts(t, s)], "Name each of them once"),
+    (
+        lambda t, s: [*book_conflicts(t, s), *book_conflicts(t, s)],
+        "yours is ['Thrun', 'Thrun']",
+        "Name each of them once",
+    ),
     (lambda tokens: [], "TypeError"),
 ]
 
@@ -305,7 +319,19 @@ def constant(texts, classes, embed, new_texts):
     return [[[1, 0, 0, 0, 0, 0, 0]] * len(t) for t in new_texts]
 
 
+def by_its_own_steps(texts, classes, embed, new_texts):
+    old, new = ([window_features(embed(t), 1) for t in part] for part in (texts, new_texts))
+    x, truth = torch.cat(old), torch.eye(7).double()[[k for row in classes for k in row]]
+    weights = torch.zeros(x.shape[1], 7, dtype=x.dtype)
+    optimizer = torch.optim.Adam([weights], lr=0.1)
+    for _ in range(300):
+        weights.grad = x.mT @ (torch.softmax(x @ weights, dim=1) - truth) / len(x)
+        optimizer.step()
+    return [torch.softmax(table @ weights, dim=1) for table in new]
+
+
 RIGHT[check_tagger] = [
+    (by_its_own_steps,),
     (tagger(),),
     (lambda *a: [table.numpy() for table in tagger(r=2)(*a)],),
 ]
@@ -335,6 +361,26 @@ def by_autograd(Q, D, temperature):
     return Q.grad
 
 
+def by_differences(step, relative=False):
+    """The slope between two points on both sides."""
+
+    def of(Q, D, temperature):
+        grad = torch.zeros_like(Q)
+        for i in range(Q.shape[0]):
+            for c in range(Q.shape[1]):
+                h = step * Q[i].norm() if relative else step
+                up, down = Q.clone(), Q.clone()
+                up[i, c] += h
+                down[i, c] -= h
+                change = contrastive_loss(up, D, temperature) - contrastive_loss(
+                    down, D, temperature
+                )
+                grad[i, c] = change / (2 * h)
+        return grad
+
+    return of
+
+
 def gradient(truth=1.0, project=True, by_length=True, by_n=True, power=1, turned=False, raw=False):
     """The book's solution, with one of its parts exchanged."""
 
@@ -353,7 +399,6 @@ def gradient(truth=1.0, project=True, by_length=True, by_n=True, power=1, turned
 
 RIGHT[check_gradient] = [
     (gradient(),),
-    (by_autograd,),
     (lambda *a: gradient()(*a).numpy(),),
 ]
 WRONG[check_gradient] = [
@@ -369,7 +414,18 @@ WRONG[check_gradient] = [
     (gradient(turned=True), "a transpose is in the wrong place"),
     (gradient(raw=True), "divided by their lengths, too"),
     (lambda Q, D, t: torch.zeros_like(Q), "the numbers are not"),
+    (by_autograd, "automatic differentiation did that"),
+    (
+        lambda Q, D, t: torch.autograd.functional.jacobian(
+            lambda x: contrastive_loss(x, D, t), Q.clone()
+        ),
+        "automatic differentiation did that",
+    ),
 ]
+WRONG[check_gradient] += [
+    (by_differences(10.0**-k), "differences do not reach there") for k in range(4, 9)
+]
+WRONG[check_gradient] += [(by_differences(10.0**-k), "not") for k in range(9, 13)]
 
 
 # Who paid whom?
@@ -402,15 +458,41 @@ def places(words):
     return [f"{word} {place}" for place, word in enumerate(words)]
 
 
-def first_words_again(words):
-    return [*words, *(f"{word} early" for word in words[:2])]
+def side_by_side(words):
+    """Each word with the word to its right."""
+    return [f"{left} {right}" for left, right in pairwise(["", *words, ""])]
 
 
-RIGHT[check_order] = [(search_by(places),), (search_by(first_words_again),)]
+def with_neighbours(words):
+    return [*words, *side_by_side(words)]
+
+
+def dictionary(train_queries, train_messages, queries, messages):
+    """Knows the three deeds of one town by heart."""
+    tellings = {
+        "pay": ("gave", "got"),
+        "visit": ("spent", "opened"),
+        "invite": ("asked", "was"),
+    }
+    scores = torch.zeros(len(queries), len(messages))
+    for i, query in enumerate(queries):
+        _, a, deed, b = query.split()
+        doer, receiver = tellings.get(deed, ("", ""))
+        for j, message in enumerate(messages):
+            first, verb, *rest = message.split()
+            told = (first, verb) == (a, doer) and b in rest
+            scores[i, j] = told or ((first, verb) == (b, receiver) and a in rest)
+    return scores
+
+
+RIGHT[check_order] = [(search_by(side_by_side),), (search_by(with_neighbours),)]
 WRONG[check_order] = [
     (..., "Nothing to check so far: return a table of scores"),
     (lambda a, b, c, d: torch.zeros(len(c), len(d) - 1), "should have shape"),
-    (search_by(list), "You find the right people and the deed, but not who did it"),
-    (search_by(places, n_steps=0), "did the training loss fall"),
+    (search_by(list), "You find the right people and the deed, but not always who did it"),
+    (search_by(places), "A message may name either of the two first"),
+    (search_by(side_by_side, n_steps=0), "did the training loss fall"),
+    (lambda a, b, c, d: torch.eye(len(c), len(d)), "stand in another order than their queries"),
+    (dictionary, "in another town, with other people and deeds"),
     (lambda a, b, c, d: torch.ones(len(c), len(d)), "recall@1 is 0.00"),
 ]

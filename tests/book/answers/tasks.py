@@ -103,21 +103,24 @@ WRONG[check_scores] += [
 
 # The pattern
 
-BOOKS = r"(?i)\bmake\s+[$£€]?\d{1,3}(?:,?\d{3})*\s+(?:every|each|per|a)\s+(?:day|week|month|year)\b"
+NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)"
+BOOKS = (
+    rf"(?i)\bmake\s+[$£€]?{NUMBER}\s+"
+    r"(?:every|each|per|a)\s+(?:day|week|month|year)\b"
+)
 
 
 AFTER_NO_WORD = (
-    r"(?i)(?<!\w)make\s+[€£$]?[1-9]\d*(,\d{3})*\s+"
+    r"(?i)(?<!\w)make\s+[€£$]?[1-9](\d*|\d{0,2}(,\d{3})*)\s+"
     r"(every|each|per|a)\s+(day|week|month|year)(?!\w)"
 )
 BETWEEN_NO_WORDS = (
-    r"(?i)(^|\W)make\s+[€£$]?(\d+|\d+(,\d\d\d)+)\s+"
+    r"(?i)(^|\W)make\s+[€£$]?(\d+|\d\d?\d?(,\d\d\d)+)\s+"
     r"(every|each|per|a)\s+(day|week|month|year)(\W|$)"
 )
 RIGHT[check_pattern] = [
     (BOOKS,),
     (re.compile(BOOKS),),
-    (re.compile(MONEY, re.IGNORECASE),),
     (AFTER_NO_WORD,),
     (BETWEEN_NO_WORDS,),
 ]
@@ -139,28 +142,47 @@ WRONG[check_pattern] = {
         BOOKS.replace("[$£€]?", "[$£€]"),
         "sign of the currency may be missing",
     ),
-    "no comma": (BOOKS.replace(r"\d{1,3}(?:,?\d{3})*", r"\d+"), "Thousands may have commas"),
-    "one comma": (BOOKS.replace(r"{3})*", r"{3})?"), "more than one comma"),
-    "always commas": (BOOKS.replace(",?", ","), "Large amounts may come without commas"),
+    "no comma": (BOOKS.replace(NUMBER, r"\d+"), "Thousands may have commas"),
+    "one comma": (BOOKS.replace("{3})+", "{3})?"), "more than one comma"),
+    "always commas": (
+        BOOKS.replace(NUMBER, r"\d{1,3}(?:,\d{3})*"),
+        "Large amounts may come without commas",
+    ),
+    "a comma anywhere or nowhere": (
+        BOOKS.replace(NUMBER, r"\d+(?:,\d{3})*"),
+        "'make 1000,000 a week' is found, and should not be. Before the first comma",
+    ),
+    "each comma may be missing": (
+        BOOKS.replace(NUMBER, r"\d{1,3}(?:,?\d{3})*"),
+        "'make 1000,000 a week' is found",
+    ),
+    "commas left out behind the first": (
+        BOOKS.replace(NUMBER, r"(?:\d+|\d{1,3},\d{3}(?:,?\d{3})*)"),
+        "'make 1,000000 a week' is found",
+    ),
+    "the chapter's": (re.compile(MONEY, re.IGNORECASE), "and no decimal point"),
+    "for": (BOOKS.replace("per|", "per|for|"), "“for” does not belong to the rule"),
+    "an": (BOOKS.replace("|a)", "|an?)"), "“an” does not belong to the rule."),
+    "hour": (BOOKS.replace("(?:day", "(?:hour|day"), "“hour” does not belong to the rule."),
     "no each": (BOOKS.replace("each|", ""), "“each” belongs to the rule"),
     "no month": (BOOKS.replace("month|", ""), "'make 10000 every month' should be found"),
     "one blank": (BOOKS.replace(r"\s+", " "), "more white space than one blank"),
     "to the end only": (BOOKS.replace(r"year)\b", "year)$"), "Something may follow"),
     "no edge in front": (BOOKS.replace(r"\bmake", "make"), "“remake” is another word"),
     "no edge behind": (BOOKS.removesuffix(r"\b"), "“weekend” is another word"),
-    "any amount": (BOOKS.replace(r"[$£€]?\d{1,3}(?:,?\d{3})*", r"\S+"), "“money” is no amount"),
+    "any amount": (BOOKS.replace("[$£€]?" + NUMBER, r"\S+"), "“money” is no amount"),
     "something with a digit": (
-        BOOKS.replace(r"[$£€]?\d{1,3}(?:,?\d{3})*", r"\S*\d"),
+        BOOKS.replace("[$£€]?" + NUMBER, r"\S*\d"),
         "'make x5 every week' is found, and should not be",
     ),
-    "letters behind": (BOOKS.replace(r"{3})*", r"{3})*\w*"), "'make 5x every week' is found"),
+    "letters behind": (BOOKS.replace(NUMBER, NUMBER + r"\w*"), "'make 5x every week' is found"),
     "signs": (BOOKS.replace("[$£€]?", "[$£€]*"), "One sign of a currency is enough"),
-    "commas anywhere": (BOOKS.replace(r"\d{1,3}(?:,?\d{3})*", r"\d[\d,]*"), "Two commas"),
+    "commas anywhere": (BOOKS.replace(NUMBER, r"\d[\d,]*"), "Two commas"),
     "groups of any size": (
-        BOOKS.replace(r"\d{1,3}(?:,?\d{3})*", r"\d+(?:,\d+)*"),
+        BOOKS.replace(NUMBER, r"\d+(?:,\d+)*"),
         "A comma at the thousands has three digits behind it",
     ),
-    "the sign is enough": (BOOKS.replace(r"\d{1,3}(?:,?\d{3})*", r"[\d,]*"), "A sign alone"),
+    "the sign is enough": (BOOKS.replace(NUMBER, r"[\d,]*"), "A sign alone"),
     "anything between": (BOOKS.replace(r"\s+(?:every", r".+(?:every"), "followed by “every”"),
     "any quantifier": (BOOKS.replace("(?:every|each|per|a)", r"\w+"), "“any” does not belong"),
     "everything": (r"(?i)make", "There is no amount in it"),
@@ -227,13 +249,47 @@ HINTS = (
     r"(?i)https?://|\b(claim|winner|won|prize|free|cash|loan|urgent|confirm|verify|dear|reply"
     r"|deposit|fee|shipping|guaranteed|investment|prescription|gift cards?|www)\b"
 )
+WORDS = [
+    "http",
+    "https",
+    "claim",
+    "won",
+    "prize",
+    "free",
+    "cash",
+    "loan",
+    "urgent",
+    "confirm",
+    "verify",
+    "dear",
+    "reply",
+]
+MAY_BE = {"a": "[a4@]", "e": "[e3]", "i": "[i1]", "l": "[l1]", "o": "[o0]", "s": "[s5$]"}
 
 
-def by_hand(text):
-    """Another right solution: words that sound like spam."""
+def plain(text):
+    """Words that sound like spam, as they are written."""
     return re.search(HINTS, text) is not None
 
 
+def by_hand(text):
+    """Another right solution: words that sound like spam, each in all its disguises."""
+    words = ("[.-]?".join(MAY_BE.get(letter, letter) for letter in word) for word in WORDS)
+    return re.search("|".join(words), text.lower()) is not None
+
+
+def undone(text, signs):
+    """A wrong solution: what is in disguise is turned back, in one of the ways it can be read."""
+    text = text.lower().translate(str.maketrans(signs))
+    return plain(re.sub(r"(?<=[a-z])[.-](?=[a-z])", "", text))
+
+
+def caught(text):
+    """A wrong solution: who is in disguise has something to hide."""
+    return plain(text) or re.search(r"(?i)[a-z][0134@$][a-z]|[a-z]\.[a-z]\.", text) is not None
+
+
+AS_I = {"4": "a", "@": "a", "3": "e", "1": "i", "0": "o", "5": "s", "$": "s"}
 RIGHT[check_rules] = [
     (by_hand,),
     (lambda text: np.bool_(by_hand(text)),),
@@ -246,6 +302,15 @@ WRONG[check_rules] = {
     "always spam": (lambda text: True, "says the same of every message"),
     "always ham": (lambda text: False, "says the same of every message"),
     "turned": (lambda text: not by_hand(text), "exchanged True and False"),
+    "a list of words": (plain, "A disguise changes your verdict", "is spam as it was written"),
+    "six words": (
+        lambda text: re.search("(?i)http|won|free|claim|pay|reply", text) is not None,
+        "A disguise changes your verdict",
+    ),
+    "a one is an i": (lambda text: undone(text, AS_I), "A disguise changes your verdict"),
+    "a one is an l": (lambda text: undone(text, AS_I | {"1": "l"}), "changes your verdict"),
+    "capitals count": (lambda text: by_hand(text) or text.isupper(), "changes your verdict"),
+    "a disguise is spam": (caught, "is ham as it was written, and spam as"),
     "numbers": (lambda text: int(by_hand(text)), "return True or False"),
     "an error": (lambda text: text.contains("prize"), "has no attribute 'contains'"),
 }

@@ -115,6 +115,10 @@ WRONG_MERGES = {
         {"choose": lambda f: [p for p in f if f[p] == max(f.values())][-1]},
         "of equals, take the first",
     ),
+    "the alphabet's first of equals": (
+        {"choose": lambda f: max(sorted(f), key=f.get)},
+        "of equals, take the first",
+    ),
     "the rarest": ({"choose": lambda f: min(f, key=f.get)}, "times, your"),
     "nothing joined": ({"join": lambda c, p: c}, "yours has none like it"),
     "the first place only": ({"join": first_place_only}, "join every occurrence"),

@@ -6,10 +6,94 @@ from softlookup.exercises.training import (
     check_memory,
     check_rate,
     check_rounding,
+    check_shared,
     check_writing,
 )
 
 RIGHT, WRONG = {}, {}
+
+
+# A batch on several machines
+
+
+def book_shared(parts, counts, limit):
+    total = sum(counts)
+    whole = []
+    for layer in zip(*parts, strict=True):
+        whole.append(sum(n / total * g for n, g in zip(counts, layer, strict=True)))
+    length = torch.cat([g.flatten() for g in whole]).norm()
+    return [g * min(1, limit / length) for g in whole]
+
+
+def in_one_row(parts, counts, limit):
+    rows = torch.stack([torch.cat([g.flatten() for g in part]) for part in parts])
+    row = torch.tensor(counts, dtype=rows.dtype) @ rows / sum(counts)
+    if row.norm() > limit:
+        row = row / row.norm() * limit
+    ends = row.split([g.numel() for g in parts[0]])
+    return tuple(end.reshape(g.shape) for end, g in zip(ends, parts[0], strict=True))
+
+
+def clipped(layers, limit):
+    length = sum(float(g.square().sum()) for g in layers) ** 0.5
+    return [g * min(1, limit / length) for g in layers]
+
+
+def shared(parts, counts):
+    total = sum(counts)
+    return [
+        sum(n / total * g for n, g in zip(counts, layer, strict=True))
+        for layer in zip(*parts, strict=True)
+    ]
+
+
+def mean_of_means(parts, counts, limit):
+    return clipped(shared(parts, [1] * len(parts)), limit)
+
+
+def each_machine(parts, counts, limit):
+    return shared([clipped(part, limit) for part in parts], counts)
+
+
+def each_machine_even(parts, counts, limit):
+    return shared([clipped(part, limit) for part in parts], [1] * len(parts))
+
+
+def each_layer(parts, counts, limit):
+    return [clipped([g], limit)[0] for g in shared(parts, counts)]
+
+
+def always_as_long(parts, counts, limit):
+    whole = shared(parts, counts)
+    length = sum(float(g.square().sum()) for g in whole) ** 0.5
+    return [g * limit / length for g in whole]
+
+
+def sum_of_all(parts, counts, limit):
+    return clipped([sum(counts) * g for g in shared(parts, counts)], limit)
+
+
+def divided_twice(parts, counts, limit):
+    return clipped([g / len(parts) for g in shared(parts, counts)], limit)
+
+
+RIGHT[check_shared] = [(book_shared,), (in_one_row,)]
+WRONG[check_shared] = [
+    (..., "Nothing to check"),
+    (mean_of_means, "mean of the means"),
+    (each_machine, "each machine's gradient"),
+    (each_machine_even, "counts for more"),
+    (each_layer, "each layer by itself"),
+    (lambda *a: [g.clamp(-a[2], a[2]) for g in shared(*a[:2])], "each number by itself"),
+    (lambda parts, counts, limit: shared(parts, counts), "not clipped"),
+    (always_as_long, "made a short gradient longer"),
+    (sum_of_all, "The loss is a mean"),
+    (divided_twice, "sum to 1 already"),
+    (lambda *a: torch.cat([g.flatten() for g in book_shared(*a)]), "one tensor for each layer"),
+    (lambda *a: book_shared(*a)[:1], "one tensor for each layer"),
+    (lambda *a: [g.flatten() for g in book_shared(*a)], "shape"),
+    (lambda *a: 1 / 0, "ZeroDivisionError"),
+]
 
 
 # Writing with a cache

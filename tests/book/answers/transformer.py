@@ -2,14 +2,13 @@
 
 import itertools
 import math
-from collections import Counter
 
 import torch
 from torch import nn
 
 from softlookup.attention.positions import sinusoidal
 from softlookup.exercises.transformer import (
-    check_bleu,
+    check_choice,
     check_decoder,
     check_lopsided_count,
     check_order,
@@ -246,65 +245,60 @@ WRONG[check_share_ahead] = [
 ]
 
 
-# BLEU
+# The best of several
 
 
-def runs(words, n):
-    return Counter(tuple(words[k : k + n]) for k in range(len(words) - n + 1))
+def scored(choice, candidates, references):
+    written = [some[k] for k, some in zip(choice, candidates, strict=True)]
+    return corpus_bleu(written, references).score
 
 
-def bleu(hypotheses, references, *, clip=True, penalty=True, cut=True, mean="geometric",
-         orders=4, scale=100, of_reference=False):  # fmt: skip
-    shares = []
-    for n in range(1, orders + 1):
-        both = [(runs(h, n), runs(r, n)) for h, r in zip(hypotheses, references, strict=True)]
-        matches = sum(sum(min(k, r[g]) if clip else k * (g in r) for g, k in h.items())
-                      for h, r in both)  # fmt: skip
-        total = sum((r if of_reference else h).total() for h, r in both)
-        shares.append(matches / max(total, 1))
-    c, r = sum(map(len, hypotheses)), sum(map(len, references))
-    factor = math.exp(1 - r / (c or 1)) if penalty else 1
-    factor = min(1, factor) if cut else factor
-    product = math.prod(shares) ** (1 / orders)
-    return scale * factor * (product if mean == "geometric" else sum(shares) / orders)
+def by_all(candidates, references):
+    every = itertools.product(*[range(len(some)) for some in candidates])
+    return max(every, key=lambda choice: scored(choice, candidates, references))
 
 
-def mean_of_texts(hypotheses, references):
-    scores = [bleu([h], [r]) for h, r in zip(hypotheses, references, strict=True)]
-    return sum(scores) / len(scores)
+def in_turns(candidates, references):
+    """A right solution here, without going through all: one text is changed at a time."""
+    found = []
+    for start in range(3):
+        choice, before = [start] * len(candidates), None
+        while choice != before:
+            before = list(choice)
+            for i, some in enumerate(candidates):
+                choice = max(
+                    ([*choice[:i], k, *choice[i + 1 :]] for k in range(len(some))),
+                    key=lambda one: scored(one, candidates, references),
+                )
+        found.append(choice)
+    return torch.tensor(max(found, key=lambda one: scored(one, candidates, references)))
 
 
-def library(hypotheses, references):
-    texts = [[" ".join(text) for text in side] for side in (hypotheses, references)]
-    return corpus_bleu(*texts, smoothing="none", tokenized=True).score
+def each_by(rate):
+    return lambda candidates, references: [
+        max(range(len(some)), key=lambda k: rate(some[k].split(), text.split()))
+        for some, text in zip(candidates, references, strict=True)
+    ]
 
 
-def greedy(hypotheses, references):
-    """It eats the lists, which are its own."""
-    score = bleu(hypotheses, references)
-    for text in itertools.chain(hypotheses, references):
-        text.clear()
-    return score
+def alone(written, text):
+    return corpus_bleu([" ".join(written)], [" ".join(text)]).score
 
 
-RIGHT[check_bleu] = [(bleu,), (library,), (greedy,)]
-WRONG[check_bleu] = [
-    (..., "Nothing to check so far: return one score"),
-    (lambda h, r: bleu(h, r, scale=1), "The scale goes from 0 to 100."),
-    (lambda h, r: bleu(h, r, penalty=False), "where is the brevity penalty?"),
-    (lambda h, r: bleu(h, r, cut=False), "What is longer than the reference is not rewarded"),
-    (
-        lambda h, r: bleu(h, r, clip=False),
-        "counts at most as often as it stands in the reference",
-    ),
-    (lambda h, r: bleu(h, r, of_reference=True), "Divide by the n-grams written"),
-    (lambda h, r: bleu(h, r, mean="arithmetic"), "The mean over n is geometric"),
-    (lambda h, r: bleu(h, r, orders=1), "Those are single words."),
-    (mean_of_texts, "Sum all counts first; BLEU is no mean of texts."),
-    (lambda h, r: 50.0, "BLEU is 100.00, you have 50.00."),
-    (lambda h, r: [1.0, 2.0], "should have shape (1,)"),
-    (lambda h, r: bleu(h, r) / (len(h[0]) - 3), "BLEU is 100.00, you have"),
-    (lambda h, r: bleu(h, r) / sum(map(len, h)) * sum(map(len, h)), "ZeroDivision"),
-    (lambda h, r: bleu(h, r) if h[0] else 100.0, "BLEU is 0.00, you have 100.00."),
-    (lambda h, r: 100 * math.prod(runs(h[0], n).total() for n in range(5)) / 0, "ZeroDivision"),
+RIGHT[check_choice] = [(by_all,), (in_turns,)]
+WRONG[check_choice] = [
+    (..., "Nothing to check so far: return the number of one candidate for each text"),
+    (lambda *_: None, "Nothing to check so far"),
+    (each_by(alone), "With [0, 0] BLEU is 66.27; another choice has 71.74."),
+    (each_by(alone), "the best of each text by itself"),
+    (each_by(lambda written, _: len(written)), "the longest of each text"),
+    (each_by(lambda written, _: -len(written)), "the shortest of each text"),
+    (each_by(lambda written, text: -abs(len(written) - len(text))), "have the lengths of their"),
+    (lambda c, r: [1] * len(c), "2 texts: With [1, 1] BLEU is"),
+    (lambda c, r: [3] * len(c), "Return one number for each text"),
+    (lambda c, r: [-1] * len(c), "Return one number for each text"),
+    (lambda c, r: [0], "Return one number for each text"),
+    (lambda c, r: [some[0] for some in c], "Return one number for each text"),
+    (lambda c, r: 0, "Return one number for each text"),
+    (lambda c, r: 1 / 0, "ZeroDivisionError"),
 ]

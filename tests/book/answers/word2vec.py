@@ -11,6 +11,7 @@ from softlookup.exercises.word2vec_gradients import (
     check_optimum,
 )
 from softlookup.ops import softmax
+from softlookup.words.word2vec import skip_gram_gradient
 
 RIGHT, WRONG = {}, {}
 
@@ -81,28 +82,39 @@ WRONG[check_noise] = {
 }
 
 
-# The gradient
+# Vectors of length 1
 
 
-def gradient(U, V, centres, contexts, *, add=True, everyone=True, mean=True):
-    """Another right solution, pair by pair, with places to go wrong."""
-    dU, dV, n = torch.zeros_like(U), torch.zeros_like(V), len(centres) if mean else 1
-    for w, x in zip(centres.tolist(), contexts.tolist(), strict=True):
-        errors = torch.softmax(V @ U[w], dim=0)
-        errors[x] -= 1
-        dU[w] = (dU[w] if add else 0) + errors @ V / n
-        if everyone:
-            dV += torch.outer(errors, U[w]) / n
-        else:
-            dV[x] -= U[w] / n
-    return dU, dV
-
-
-def by_autograd(U, V, centres, contexts):
-    """A third right solution."""
+def by_autograd(U, V, centres, contexts, tau):
+    """A right solution that derives nothing."""
     tables = [U.requires_grad_(), V.requires_grad_()]
-    loss = torch.nn.functional.cross_entropy(U[centres] @ V.T, contexts)
+    A, B = (torch.nn.functional.normalize(table, dim=1) for table in tables)
+    loss = torch.nn.functional.cross_entropy(A[centres] @ B.T / tau, contexts)
     return list(torch.autograd.grad(loss, tables))
+
+
+def gradient(U, V, centres, contexts, tau, *, along=True, length=True, mean=True, inner=True):
+    """Another right solution, pair by pair, with places to go wrong."""
+    A, B = U / U.norm(dim=1)[:, None], V / V.norm(dim=1)[:, None]
+    dA, dB, n = torch.zeros_like(U), torch.zeros_like(V), len(centres) if mean else 1
+    for w, x in zip(centres.tolist(), contexts.tolist(), strict=True):
+        errors = torch.softmax(B @ A[w] / tau, dim=0)
+        errors[x] -= 1
+        dA[w] += errors @ B / n / (tau if inner else 1)
+        dB += torch.outer(errors, A[w]) / n / tau
+    found = []
+    for table, unit, upstream in ((U, A, dA), (V, B, dB)):
+        rows = []
+        for row, one, above in zip(table, unit, upstream, strict=True):
+            turn = torch.eye(len(row), dtype=row.dtype) - along * torch.outer(one, one)
+            rows.append(turn @ above / (row.norm() if length else 1))
+        found.append(torch.stack(rows))
+    return tuple(found)
+
+
+def of_unit_rows(U, V, centres, contexts, tau):
+    A, B = U / U.norm(dim=1)[:, None], V / V.norm(dim=1)[:, None]
+    return skip_gram_gradient(A, B, centres, contexts)
 
 
 RIGHT[check_gradient] = [
@@ -112,15 +124,28 @@ RIGHT[check_gradient] = [
 
 
 WRONG[check_gradient] = {
-    "overwritten": (lambda *a: gradient(*a, add=False), "keeps only the last one's share"),
-    "true word only": (lambda *a: gradient(*a, everyone=False), "Only the true context words"),
+    "dot products": (lambda *a: skip_gram_gradient(*a[:4]), "the gradient for dot products"),
+    "the library's, as it is": (skip_gram_gradient, "Your code stopped with TypeError"),
+    "unit rows, no tau": (of_unit_rows, "with τ = 1; the tables are U and U'"),
+    "unit rows": (
+        lambda *a: gradient(*a, along=False, length=False),
+        "One step of the chain rule is left",
+    ),
+    "along itself": (lambda *a: gradient(*a, along=False), "take away the part along"),
+    "length": (lambda *a: gradient(*a, length=False), "divide by its length"),
+    "tau is 1": (lambda *a: gradient(*a[:4], 1.0), "Your τ is always 1"),
+    "tau not in the chain": (
+        lambda *a: [a[4] * table for table in gradient(*a)],
+        "the chain rule divides once more",
+    ),
+    "tau in one table": (lambda *a: gradient(*a, inner=False), "In U one factor is missing"),
     "sum": (lambda *a: gradient(*a, mean=False), "the loss is their mean"),
     "downhill": (lambda *a: [-table for table in gradient(*a)], "the gradient is uphill"),
     "swapped": (lambda *a: gradient(*a)[::-1], "in the other order"),
     "one table": (lambda *a: gradient(*a)[0], "Return two tables"),
-    "rows of the pairs": (lambda U, V, c, x: (U[c], V[x]), "should have shape"),
-    "no truth": (
-        lambda U, V, c, x: (torch.zeros_like(U), softmax(U[c] @ V.mT).mT @ U[c] / len(c)),
+    "rows of the pairs": (lambda U, V, c, x, tau: (U[c], V[x]), "should have shape"),
+    "only one": (
+        lambda *a: (gradient(*a)[0], torch.zeros_like(a[1])),
         "Try a finite difference there",
     ),
 }

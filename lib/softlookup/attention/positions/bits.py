@@ -14,7 +14,7 @@ _LONGEST = 62  # bits of a non-negative int64 that a shift can reach
 def bit_positions(
     n: Count, n_bits: Size, *, dtype: torch.dtype | None = None
 ) -> Float[Tensor, "{n} {n_bits}"]:
-    r"""One row a position: its binary digits, the lowest first; $\lfloor t/2^j \rfloor \bmod 2$.
+    r"""One row for each position: its bits, the lowest first; $\lfloor t/2^j \rfloor \bmod 2$.
 
     Args:
         n: The number of positions, at most $2^{n\_bits}$.

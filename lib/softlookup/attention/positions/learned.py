@@ -46,7 +46,7 @@ class LearnedPositions(nn.Module):
             positions: Integers from 0 to ``max_length - 1``.
 
         Returns:
-            One row a position. A row that is read twice collects its gradient twice.
+            One row for each position. A row that is read twice collects its gradient twice.
 
         Raises:
             ValueError: A position has no row, or ``positions`` are no integers. A negative one has

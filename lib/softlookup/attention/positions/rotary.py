@@ -64,7 +64,8 @@ class Rotary(nn.Module):
         """Each row, turned according to its position.
 
         Args:
-            rows: Queries or keys, one row a position; any leading axes, such as batch and heads.
+            rows: Queries or keys, one row for each position; any leading axes, such as batch and
+                heads.
             positions: The position of each row; 0 to n - 1 if left out. With kept keys, the new
                 rows stand behind them: ``torch.arange(n_kept, n_kept + n)``. With (batch, n) each
                 text has its own, the same for all its heads.

@@ -30,7 +30,7 @@ def sinusoidal(
     start: Count = 0,
     dtype: torch.dtype | None = None,
 ) -> Float[Tensor, "{n} {d_model}"]:
-    r"""One row a position: pair $i$ holds $\sin(\omega_i t)$ and $\cos(\omega_i t)$.
+    r"""One row for each position: pair $i$ holds $\sin(\omega_i t)$ and $\cos(\omega_i t)$.
 
     Args:
         n: The number of positions.

@@ -166,7 +166,7 @@ class BERT(nn.Module):
         return self.head(rows, self.embedding.weight)
 
     def _embed(self, ids: Tensor, segments: Tensor | None, mask: Tensor | None) -> Tensor:
-        """Token, place and segment, in one row, normalised."""
+        """Token, place and segment, in one row, normalized."""
         n, context = ids.shape[-1], self.config.context
         require(n <= context, "a text must not be longer than the context", n=n, context=context)
         places = torch.arange(n, device=ids.device)

@@ -28,7 +28,7 @@ class TransformerConfig(ModelConfig):
         norm_first: True for pre-norm, False for post-norm.
         norm: "layer" or "rms".
         final_norm: Whether a norm stands behind each stack. Left out: only in pre-norm, whose
-            stream nobody has normalised.
+            stream nobody has normalized.
         activation: As in ``FeedForward``.
         gated: Whether the feed-forward layers are gated.
         bias: Whether feed-forward layers and LayerNorms have biases.

@@ -67,7 +67,7 @@ class Transformer(nn.Module):
 
     A token's row is $\sqrt{d_{model}}\,E_{w} + PE(t)$. At the start the entries of $E$ have
     variance $1/d_{model}$, so that neither part drowns the other, and the scores $\hat{x} E^\top$
-    of a normalised row $\hat{x}$ have a variance of about 1: the loss starts near
+    of a normalized row $\hat{x}$ have a variance of about 1: the loss starts near
     $\log|\mathcal{V}| + \frac12$. All other matrices start as in Glorot and Bengio 2010.
 
     The parts are ``embedding`` (the target's, and all a tied table is for), ``source_embedding``

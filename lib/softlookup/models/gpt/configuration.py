@@ -35,7 +35,7 @@ class GPTConfig(ModelConfig):
         activation: As in ``FeedForward``.
         gated: Whether the feed-forward layers are gated.
         bias: Whether linear maps and LayerNorms have biases.
-        qk_norm: Whether queries and keys are normalised.
+        qk_norm: Whether queries and keys are normalized.
         dropout: The rate, behind the embeddings and in the blocks.
         tie: Whether the scores are products with the embedding table itself.
         zero_writes: Whether the matrices that write to the stream start at 0; then each block
@@ -134,7 +134,7 @@ class GPTConfig(ModelConfig):
             n_layers: How many blocks.
 
         Returns:
-            Rotary positions, RMSNorm, SwiGLU of about $\\frac{8}{3} d_{model}$, normalised queries
+            Rotary positions, RMSNorm, SwiGLU of about $\\frac{8}{3} d_{model}$, normalized queries
             and keys, and no biases.
         """
         sizes = (vocab_size, context, d_model, n_heads, n_layers, 8 * math.ceil(d_model / 3))

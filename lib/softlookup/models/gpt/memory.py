@@ -13,7 +13,7 @@ Precision = Literal["float32", "mixed", "bfloat16"]
 Optimizer = Literal["sgd", "momentum", "adam"]
 
 OPTIMIZER_NUMBERS = {"sgd": 0, "momentum": 1, "adam": 2}
-"""How many numbers an optimiser remembers of each parameter."""
+"""How many numbers an optimizer remembers of each parameter."""
 
 
 class Bytes(NamedTuple):
@@ -22,7 +22,7 @@ class Bytes(NamedTuple):
     Attributes:
         weight: A parameter; in mixed precision with the rounded copy that the products read.
         gradient: The slope of the loss by a parameter.
-        state: What the optimiser remembers.
+        state: What the optimizer remembers.
         stream: What enters a norm: a row of the residual stream.
         inner: What enters a product of matrices.
         score: A score of a token of the vocabulary, and its gradient.
@@ -52,7 +52,7 @@ class TrainingMemory:
     Attributes:
         weights: The parameters.
         gradients: A number for each of them.
-        optimizer: What the optimiser remembers of each of them.
+        optimizer: What the optimizer remembers of each of them.
         activations: What the way forward keeps for the way back.
         scores: Those of the vocabulary, for every token: with their logarithms and their gradient.
 

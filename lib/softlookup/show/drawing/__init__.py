@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from IPython.display import display
 
 from softlookup.show.drawing.description import read
-from softlookup.show.drawing.layout import laid_out
+from softlookup.show.drawing.layout import DENSE, USUAL, laid_out
 from softlookup.show.drawing.svg import drawn
 from softlookup.show.figure import check_texts, figure_html
 
@@ -32,6 +32,7 @@ def show_drawing(
     name: str,
     alt: str,
     caption: str,
+    dense: bool = False,
 ) -> None:
     """Draw an architecture, as the grid says and as the arrows lead.
 
@@ -55,6 +56,7 @@ def show_drawing(
         name: The figure's name in links, "fig-" and lower-case words joined by hyphens.
         alt: The finding in words, for who cannot see the picture.
         caption: What stands below it.
+        dense: With less room between rows and in boxes: a high drawing still fits a screen.
 
     Raises:
         ValueError: A name is unknown or twice there, a row too short, an arrow has no free way, a
@@ -71,6 +73,7 @@ def show_drawing(
         "words": words,
         "joint": dict.fromkeys(joints.split(), ""),
     }
-    svg = drawn(laid_out(read(grid, kinds, arrows, frames)), alt)
+    described = read(grid, kinds, arrows, frames)
+    svg = drawn(laid_out(described, DENSE if dense else USUAL), alt)
     page = figure_html(svg, caption=caption, name=name)
     display({"text/html": page, "text/plain": f"Figure: {alt}"}, raw=True)

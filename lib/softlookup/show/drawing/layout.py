@@ -9,13 +9,24 @@ from softlookup.show.drawing.geometry import Rect, around, is_level, segments, s
 from softlookup.show.drawing.routes import Wire, routed
 from softlookup.show.drawing.text import SMALL, block
 
-ROW_GAP, COLUMN_GAP = 26, 22
-JOINT_GAP = 16  # where a row or a column holds joints alone
+COLUMN_GAP = 22
 SMALLEST_BOX, ROUND = 44, 28  # the width of a box with a letter, and across a circle
 STACKED = 8  # by how much a stack stands out behind its first box
 FRAME_X, FRAME_Y, TITLE = 14, 12, 20  # a frame's room at the sides, above and below, for its title
 STRETCHED = ("learned", "fixed", "gate", "stack")
 SETTLE = 4  # rounds until frames have their room
+
+
+@dataclass(frozen=True)
+class Spacing:
+    """How much room there is: between rows, beside rows and columns of joints alone, in a box."""
+
+    row_gap: int
+    joint_gap: int
+    padding: int
+
+
+USUAL, DENSE = Spacing(26, 16, 16), Spacing(14, 9, 7)
 
 
 @dataclass(frozen=True)
@@ -45,7 +56,7 @@ class Layout:
     frames: list[Frame]
 
 
-def laid_out(description: Description) -> Layout:
+def laid_out(description: Description, spacing: Spacing = USUAL) -> Layout:
     """Find a place for everything.
 
     Raises:
@@ -53,7 +64,7 @@ def laid_out(description: Description) -> Layout:
     """
     room = dict.fromkeys(description.frames, Rect(0, 0, 0, 0))
     for _ in range(SETTLE):
-        places, lanes = _placed(description, room)
+        places, lanes = _placed(description, room, spacing)
         round_ones = {n for n, b in description.boxes.items() if b.kind in ("circle", "joint")}
         wires = routed(description.arrows, places, lanes, round_ones)
         outlines = _outlines(description, places, wires)
@@ -66,7 +77,7 @@ def laid_out(description: Description) -> Layout:
     return Layout(boxes, wires, labels, frames)
 
 
-def natural_size(box: Box) -> tuple[float, float]:
+def natural_size(box: Box, spacing: Spacing) -> tuple[float, float]:
     """How large a box must be for its text."""
     if box.kind == "joint":
         return 0.0, 0.0
@@ -76,19 +87,19 @@ def natural_size(box: Box) -> tuple[float, float]:
     if box.kind == "words":
         return text.width + 4, text.height + 4
     more = STACKED if box.kind == "stack" else 0
-    return max(SMALLEST_BOX, text.width + 24) + more, text.height + 16 + more
+    return max(SMALLEST_BOX, text.width + 24) + more, text.height + spacing.padding + more
 
 
 def _placed(
-    description: Description, room: Mapping[str, Rect]
+    description: Description, room: Mapping[str, Rect], spacing: Spacing
 ) -> tuple[dict[str, Rect], tuple[list[float], list[float]]]:
     """Where each box stands, and the lines between columns and rows."""
     boxes = description.boxes.values()
-    sizes = {box.name: natural_size(box) for box in boxes}
+    sizes = {box.name: natural_size(box, spacing) for box in boxes}
     spans = {"x": {b.name: b.columns for b in boxes}, "y": {b.name: b.rows for b in boxes}}
     tracks, lanes = {}, {}
     for k, (axis, n) in enumerate((("x", description.n_columns), ("y", description.n_rows))):
-        gaps = _gaps(description, axis, n, spans[axis], room)
+        gaps = _gaps(description, axis, n, spans[axis], room, spacing)
         lengths = _lengths({name: size[k] for name, size in sizes.items()}, spans[axis], n, gaps)
         tracks[axis], position = [], 0.0
         for length, gap in zip(lengths, [*gaps, 0.0], strict=True):
@@ -119,7 +130,12 @@ def _place(box: Box, size: tuple[float, float], tracks: dict, wide: bool) -> Rec
 
 
 def _gaps(
-    description: Description, axis: str, n: int, spans: Mapping, room: Mapping[str, Rect]
+    description: Description,
+    axis: str,
+    n: int,
+    spans: Mapping,
+    room: Mapping[str, Rect],
+    spacing: Spacing,
 ) -> list[float]:
     """The room between neighbours: for arrows, their labels, and the borders of frames."""
     kinds = [
@@ -127,8 +143,8 @@ def _gaps(
         for k in range(n)
     ]
     joints = [kind == {"joint"} for kind in kinds]
-    usual = COLUMN_GAP if axis == "x" else ROW_GAP
-    gaps = [float(JOINT_GAP if joints[k] or joints[k + 1] else usual) for k in range(n - 1)]
+    usual = COLUMN_GAP if axis == "x" else spacing.row_gap
+    gaps = [float(spacing.joint_gap if joints[k] or joints[k + 1] else usual) for k in range(n - 1)]
     for arrow in description.arrows:
         if not arrow.label:
             continue

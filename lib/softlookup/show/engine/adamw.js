@@ -3,7 +3,7 @@
 import { require } from "./require.js";
 
 export class AdamW {
-  /** Optimiser of some parameters; the options are those of torch.optim.AdamW. */
+  /** Optimizer of some parameters; the options are those of torch.optim.AdamW. */
   constructor(
     parameters,
     { lr = 1e-3, betas = [0.9, 0.999], eps = 1e-8, weightDecay = 0.01 } = {},

@@ -1,4 +1,4 @@
-// The Transformer block: reading and thinking, each of them added to a stream and normalised.
+// The Transformer block: reading and thinking, each of them added to a stream and normalized.
 
 import { sum } from "./arrays.js";
 import { FeedForward, GatedFeedForward } from "./feed_forward.js";

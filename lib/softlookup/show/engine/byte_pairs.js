@@ -62,7 +62,8 @@ export class BytePairTokenizer {
       .sort((a, b) => b.length - a.length)
       .map(quoted)
       .join("|");
-    const parts = text.split(new RegExp(`(${longestFirst})`, "u")); // text, token, text, ..., text
+    // text, token, text, ..., text
+    const parts = text.split(new RegExp(`(${longestFirst})`, "u"));
     return parts.flatMap((part, i) =>
       i % 2 === 1 ? [this.specialTokens.get(part)] : this.encodeOrdinary(part),
     );

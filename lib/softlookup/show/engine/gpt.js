@@ -24,7 +24,8 @@ export class GPT {
     const config = gptConfig(options);
     this.config = config;
     this.products = products;
-    this.without = new Set(); // what is left out, to see what it was for: some of PARTS
+    // what is left out, to see what it was for: some of PARTS
+    this.without = new Set();
     this.parameters = new Map();
     const add = (name, ...shape) => {
       this.parameters.set(name, new Parameter(shape, products));

@@ -11,7 +11,8 @@ const QUICK = [3.4445, -4.775, 2.0315];
  *  singular value s to as + bs³ + cs⁵. */
 export function orthogonalize(matrix, [rows, columns], products, nRounds = 5) {
   const [a, b, c] = QUICK;
-  const tall = rows > columns; // the product of the short sides is the smaller one
+  // the product of the short sides is the smaller one
+  const tall = rows > columns;
   const [n, m] = tall ? [columns, rows] : [rows, columns];
   let total = 0;
   for (let i = 0; i < matrix.length; i += 1) total += matrix[i] * matrix[i];
@@ -38,7 +39,7 @@ function transposed(matrix, n, m) {
 }
 
 export class Muon {
-  /** Optimiser of some matrices; the options are those of softlookup.training.Muon. */
+  /** Optimizer of some matrices; the options are those of softlookup.training.Muon. */
   constructor(parameters, { lr = 0.02, momentum = 0.95, nesterov = true, weightDecay = 0 } = {}) {
     this.entries = [...parameters].map((parameter) => ({
       parameter,

@@ -1,4 +1,4 @@
-// Normalisation of each row: LayerNorm, and RMSNorm, which leaves the mean alone.
+// Normalization of each row: LayerNorm, and RMSNorm, which leaves the mean alone.
 
 import { rowsOf } from "./require.js";
 

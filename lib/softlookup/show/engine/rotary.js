@@ -1,6 +1,6 @@
 // Rotary positions: pair i of the row at position t is turned by the angle t · 10000^(−2i/d_k).
 
-/** Cosines and sines of the angles at some positions: one row a position, one column a pair. */
+/** Cosines and sines of the angles at some positions: one row for each position, one column for each pair. */
 export function angles(positions, dK) {
   const pairs = dK / 2;
   const frequencies = Array.from({ length: pairs }, (_, i) => 10000 ** ((-2 * i) / dK));

@@ -9,7 +9,7 @@ import { nextTokenLoss } from "./objectives.js";
 import { require, requireInteger } from "./require.js";
 import { clipGradients, matricesAndRest, recipeOptimizers, recipeRate } from "./training.js";
 
-/** How a model can be trained: some optimisers, and the share of their rates at step `t` of n.
+/** How a model can be trained: some optimizers, and the share of their rates at step `t` of n.
  *  Only the recipe has rates of its own. */
 const TRAINERS = {
   adamw: (model, rate) => ({
@@ -59,10 +59,13 @@ export class TrainingRun {
     return { step: this.t, loss, gradient: length };
   }
 
-  /** The same, and what it did to each tensor: how long its gradient was, and how far it moved. */
+  /** The same, and what it did to each tensor: how long its gradient was, and how far it moved.
+   *  The gradients themselves are kept until the next step that is seen. */
   stepAndSee() {
     const before = this.model.state();
     const done = this.step();
+    const all = [...this.model.parameters];
+    this.gradients = new Map(all.map(([name, { grad }]) => [name, grad.slice()]));
     const tensors = this.norms().map((one) => {
       const { data } = this.model.parameters.get(one.name);
       const old = before[one.name];

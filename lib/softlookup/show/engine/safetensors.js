@@ -50,7 +50,8 @@ export function writeSafetensors(tensors, metadata = {}) {
     head[name] = { dtype: "F32", shape, data_offsets: [from, end] };
   }
   const words = new TextEncoder().encode(JSON.stringify(head));
-  const first = LENGTH + 8 * Math.ceil(words.length / 8); // filled with spaces
+  // filled with spaces
+  const first = LENGTH + 8 * Math.ceil(words.length / 8);
   const bytes = new Uint8Array(first + end).fill(32, LENGTH, first);
   bytes.set(words, LENGTH);
   const view = new DataView(bytes.buffer);

@@ -19,26 +19,31 @@ export function savedModel(model, letters) {
 /** The model in a file, and what its ids stand for. Whatever does not fit is refused in words. */
 export function openedModel(bytes, products) {
   const { tensors, metadata } = readSafetensors(bytes);
-  const kind = metadata.softlookup;
-  require(kind === "gpt", "the file must hold a GPT of softlookup", { softlookup: kind });
+  const { softlookup } = metadata;
+  require(softlookup === "gpt", "the file must hold a GPT of softlookup", { softlookup });
   const letters = jsonIn(metadata, "letters");
   const lists = Array.isArray(letters) && letters.every((one) => typeof one === "string");
   require(lists, "the file's letters must be a list of strings", {});
   const model = new GPT(jsonIn(metadata, "config"), products);
-  const sizes = { n_letters: letters.length, vocab_size: model.config.vocab_size };
+  const { vocab_size } = model.config;
   const rule = "there must be one letter for each id of the model";
-  require(letters.length === sizes.vocab_size, rule, sizes);
-  for (const [name, { shape }] of model.parameters) {
-    const found = tensors[name]?.shape;
-    const fits = found === undefined || String(found) === String(shape);
-    require(fits, `${name} must have the shape of the config`, { shape: found, expected: shape });
-  }
-  const numbers = Object.entries(tensors).map(([name, tensor]) => [name, tensor.numbers]);
-  const finite = numbers.every(([, all]) => all.every(Number.isFinite));
-  require(finite, "all weights must be finite", {});
-  model.load(Object.fromEntries(numbers));
+  require(letters.length === vocab_size, rule, { n_letters: letters.length, vocab_size });
+  loadTensors(model, tensors);
   model.without = new Set(metadata.without === undefined ? [] : jsonIn(metadata, "without"));
   return { model, letters };
+}
+
+/** Give a model the tensors of a file, if they have its shapes and hold nothing but numbers. */
+export function loadTensors(model, tensors) {
+  for (const [name, { shape }] of model.parameters) {
+    // load tells what is missing
+    const found = tensors[name]?.shape ?? shape;
+    const rule = `${name} must have the shape of the config`;
+    require(String(found) === String(shape), rule, { shape: found, expected: shape });
+  }
+  const numbers = Object.entries(tensors).map(([name, tensor]) => [name, tensor.numbers]);
+  require(numbers.every(([, all]) => all.every(Number.isFinite)), "all weights must be finite", {});
+  return model.load(Object.fromEntries(numbers));
 }
 
 function jsonIn(metadata, name) {

@@ -10,7 +10,7 @@ import { require } from "./require.js";
 import { bestProducts } from "./simd_products.js";
 import { countedLines, race } from "./race.js";
 import { reported, TrainingRun } from "./run.js";
-import { openedModel, savedModel } from "./saved.js";
+import { loadTensors, openedModel, savedModel } from "./saved.js";
 import { changedScores, costs, decided, inspect, oneBack, patched, story, toil } from "./workshop.js";
 
 /** What a page may ask for; each task is a generator of parts, and returns the result. */
@@ -19,11 +19,12 @@ class Tasks {
   run = null;
   stopped = false;
 
-  /** A new model: of given weights, or started by a seed; `without` lists what it must miss. */
-  *load({ config, state = null, seed = 0, without = [], megabytes = 64 }) {
+  /** A new model: of the tensors of a file, or started by a seed; `without` lists what it must
+   *  miss. */
+  *load({ config, tensors = null, seed = 0, without = [], megabytes = 64 }) {
     const model = new GPT(config, bestProducts(megabytes));
     model.without = new Set(without);
-    this.model = state === null ? model.startWeights(seed) : model.load(state);
+    this.model = tensors === null ? model.startWeights(seed) : loadTensors(model, tensors);
     this.run = null;
     return { products: model.products.name };
   }
@@ -50,6 +51,13 @@ class Tasks {
     if (work.ids !== undefined) this.run = new TrainingRun(this.#loaded(), work);
     const done = this.#begun().stepAndSee();
     return done.broken ? done : { ...done, ...reported(this.run, watch) };
+  }
+
+  /** The gradient of one tensor in the last such step, as the optimizer got it. */
+  *gradient({ name }) {
+    const found = this.#begun().gradients?.get(name);
+    require(found !== undefined, "a step of this tensor must have been seen", { name });
+    return found;
   }
 
   /** Take up a model from a file; what is not its weights is returned. */
@@ -156,7 +164,8 @@ const KNOWN = Object.getOwnPropertyNames(Tasks.prototype).filter((name) => name 
 /** Answer what comes to a worker, one task after the other. */
 export function serve(scope) {
   const tasks = new Tasks();
-  const breath = new MessageChannel(); // between two steps a message may come in: "stop"
+  // between two steps a message may come in: "stop"
+  const breath = new MessageChannel();
   const pause = () =>
     new Promise((go) => {
       breath.port1.onmessage = go;

@@ -1,4 +1,4 @@
-// The training loop and the book's recipe: which optimiser takes which weights, at which rate.
+// The training loop and the book's recipe: which optimizer takes which weights, at which rate.
 
 import { AdamW } from "./adamw.js";
 import { Muon } from "./muon.js";

@@ -4,7 +4,7 @@
 // Layers and heads count from 0. A height is a place in the stream: 0 before the first block, k
 // behind block k.
 
-import { dot, ranked, softmax, sum } from "../kit/maths.js";
+import { dot, ranked, shares, softmax, sum } from "../kit/maths.js";
 import { lengthOf } from "./arrays.js";
 import { readable } from "./attention.js";
 import { greedy, sampler } from "./decoding.js";
@@ -16,7 +16,7 @@ import { require } from "./require.js";
 const nothing = (numbers) => new numbers.constructor(numbers.length);
 const streamAt = (height) => (height === 0 ? "rows" : `blocks.${height - 1}.feed_forward.stream`);
 
-/** Which token a head reads whose attention is set by hand. */
+/** Where the attention of a head that is set by hand may begin; otherwise with its own. */
 const PATTERNS = {
   itself: (i, j) => (i === j ? 1 : 0),
   "one back": (i, j) => (j === Math.max(0, i - 1) ? 1 : 0),
@@ -33,14 +33,27 @@ const CHANGES = {
   ],
   attention: (model, { layer }) => [`blocks.${layer}.self_attention.write`, nothing],
   "feed-forward": (model, { layer }) => [`blocks.${layer}.feed_forward.write`, nothing],
-  weights: (model, { layer, head, pattern }) => [
-    `blocks.${layer}.self_attention.layer.weights`,
-    (numbers, [, nHeads, n]) =>
-      numbers.map((x, k) => {
-        const [i, j] = [Math.floor(k / n) % n, k % n];
-        return Math.floor(k / (n * n)) % nHeads === head ? PATTERNS[pattern](i, j) : x;
-      }),
-  ],
+  /** A head's attention as a pattern, or as it is; then some of its cells, each [query, key,
+   *  weight], the key null for all of the row; then each such row is divided by its sum. */
+  weights: (model, { layer, head, pattern, cells = [] }) => {
+    const rule = "a weight must be finite, at least 0, and that of a key up to its query";
+    for (const [i, j, weight] of cells) {
+      const reads = (j ?? 0) >= 0 && (j ?? 0) <= i;
+      require(reads && weight >= 0 && weight < Infinity, rule, { i, j, weight });
+    }
+    const hook = (numbers, [, , n]) => {
+      const changed = numbers.slice();
+      const rowOf = (i) => changed.subarray((head * n + i) * n, (head * n + i + 1) * n);
+      if (pattern in PATTERNS) {
+        for (let i = 0; i < n; i += 1) rowOf(i).set(rowOf(i).map((_, j) => PATTERNS[pattern](i, j)));
+      }
+      const there = cells.filter(([i]) => i < n);
+      for (const [i, j, weight] of there) rowOf(i).fill(weight, j ?? 0, (j ?? i) + 1);
+      for (const i of new Set(there.map(([query]) => query))) rowOf(i).set(shares(rowOf(i)));
+      return changed;
+    };
+    return [`blocks.${layer}.self_attention.layer.weights`, hook];
+  },
   /** The stream of token `at` becomes that of the last token of another text. */
   patch: (model, { height, at, from }) => {
     const row = lastRow(model, from, height);
@@ -71,32 +84,27 @@ function lastRow(model, ids, height) {
   return row;
 }
 
-/** The hooks of some changes; of two at one probe the second sees what the first has made. */
-function hooksOf(model, changes) {
+/** The scores after each token of a text, of a model with some changes; of two at one probe the
+ *  second sees what the first has made. `see` is called with what each probe of its names passes on. */
+export function changedScores(model, ids, changes, see = new Map()) {
   const hooks = new Map();
+  const add = (probe, hook) => {
+    const before = hooks.get(probe) ?? ((numbers) => numbers);
+    hooks.set(probe, (numbers, shape) => hook(before(numbers, shape), shape));
+  };
+  const kinds = changes.map(({ kind }) => kind);
   for (const change of changes) {
     if (PARTS.includes(change.kind)) continue;
     require(change.kind in CHANGES, "a change must be of a known kind", { kind: change.kind });
-    const [probe, hook] = CHANGES[change.kind](model, change);
-    const before = hooks.get(probe) ?? ((numbers) => numbers);
-    hooks.set(probe, (numbers, shape) => hook(before(numbers, shape), shape));
+    add(...CHANGES[change.kind](model, change));
   }
-  return hooks;
-}
-
-/** Run the model with some changes; `see` is called with what each probe of `names` saw. */
-function changed(model, ids, changes, see = new Map()) {
-  const hooks = hooksOf(model, changes);
   for (const [probe, show] of see) {
-    const before = hooks.get(probe) ?? ((numbers) => numbers);
-    hooks.set(probe, (numbers, shape) => {
-      const passed = before(numbers, shape);
-      show(passed, shape);
-      return passed;
+    add(probe, (numbers, shape) => {
+      show(numbers, shape);
+      return numbers;
     });
   }
   const kept = model.without;
-  const kinds = changes.map(({ kind }) => kind);
   model.without = new Set(PARTS.filter((part) => kinds.includes(part)));
   try {
     return model.forward([ids], { hooks })[0];
@@ -104,9 +112,6 @@ function changed(model, ids, changes, see = new Map()) {
     model.without = kept;
   }
 }
-
-/** The scores after each token of a text. */
-export const changedScores = (model, ids, changes) => changed(model, ids, changes);
 
 /** A text that goes on; each part is a token and the scores it was picked from. The chance of a
  *  token depends on the seed and on its place, so that step by step and at once are one text. */
@@ -118,7 +123,7 @@ export function* story(model, { prompt, nTokens, sampling = null, changes = [] }
   const last = (scores) => scores.slice(scores.length - size);
   for (let k = 0; k < nTokens && ids.length < model.config.context; k += 1) {
     let scores;
-    if (cache === null) scores = last(changed(model, ids, changes));
+    if (cache === null) scores = last(changedScores(model, ids, changes));
     else [scores, cache] = model.step([ids.at(-1)], cache);
     const seed = sampling === null ? 0 : sampling.seed + ids.length;
     const pick = sampling === null ? greedy() : sampler({ ...sampling, seed });
@@ -178,7 +183,7 @@ function countProducts({ products, unembedding, embedding }, run) {
 
 /** What each token of a text costs in bits, told from those before it. */
 export function costs(model, ids, changes = []) {
-  const scores = changed(model, ids, changes);
+  const scores = changedScores(model, ids, changes);
   const size = model.config.vocab_size;
   return ids.slice(1).map((id, i) => {
     const [loss] = crossEntropy(scores.subarray(i * size, (i + 1) * size), [id]);
@@ -218,7 +223,7 @@ export function inspect(model, { ids, at, changes = [], most = 3, among = null }
       see.set(`${within}.${part}.write`, onWrite).set(`${within}.${part}.stream`, onStream);
     }
   });
-  changed(model, ids, changes, see);
+  changedScores(model, ids, changes, see);
   return { weights, stages };
 }
 
@@ -266,7 +271,7 @@ export function decided(model, ids) {
       saying.push(ids.map((_, i) => told(model, numbers.slice(i * d, (i + 1) * d), 1)[0][0]));
     });
   }
-  changed(model, ids, [], see);
+  changedScores(model, ids, [], see);
   const last = saying.at(-1);
   return saying.map((said) => said.filter((id, i) => id === last[i]).length / ids.length);
 }
@@ -276,7 +281,7 @@ export function decided(model, ids) {
 export function patched(model, ids, from) {
   const size = model.config.vocab_size;
   const after = (text, changes) => {
-    const scores = changed(model, text, changes);
+    const scores = changedScores(model, text, changes);
     return softmax(Array.from(scores.subarray(scores.length - size)));
   };
   const other = after(from, []);

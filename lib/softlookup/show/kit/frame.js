@@ -77,7 +77,8 @@ function record(root, log) {
   };
   const moved = ({ isTrusted, target }) => {
     const ticks = target.matches("[type=radio], [type=checkbox]");
-    if (isTrusted) add("i", target, ticks ? "" : target.value, { merge: !ticks });
+    // a hidden field tells what a reader did elsewhere in the figure
+    if (isTrusted || target.type === "hidden") add("i", target, ticks ? "" : target.value, { merge: !ticks });
   };
   const clicked = ({ isTrusted, target }) => {
     const one = target.closest("button, summary");

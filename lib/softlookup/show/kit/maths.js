@@ -1,21 +1,16 @@
-// Arithmetic that several figures need. A matrix is a list of rows.
+// Arithmetic that several figures and the engine need; matrices.js has that of matrices.
 
 export const sum = (values) => values.reduce((total, value) => total + value, 0);
+
+/** Each weight as a share of their sum; where that is 0, all are 0. */
+export function shares(weights) {
+  const total = sum(weights);
+  return weights.map((weight) => (total > 0 ? weight / total : 0));
+}
+
 export const dot = (a, b) => a.reduce((total, value, i) => total + value * b[i], 0);
 export const range = (n) => Array.from({ length: n }, (_, i) => i);
 export const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
-
-/** The transposed matrix. */
-export const transpose = (matrix) => matrix[0].map((_, j) => matrix.map((row) => row[j]));
-
-/** The matrix times a vector. */
-export const times = (matrix, vector) => matrix.map((row) => dot(row, vector));
-
-/** The matrix product of A and B. */
-export function multiply(A, B) {
-  const columns = transpose(B);
-  return A.map((row) => columns.map((column) => dot(row, column)));
-}
 
 /** The softmax of some scores, with the largest subtracted first. */
 export function softmax(scores) {
@@ -28,15 +23,6 @@ export function softmax(scores) {
 /** The places by falling value, the first of equals first. */
 export const ranked = (values) =>
   Array.from(values, (_, place) => place).sort((a, b) => values[b] - values[a] || a - b);
-
-/** softmax(QKᵀ/√d_k) along each row; causal: row i reads the rows 0 to i, and no other. */
-export function attentionWeights(Q, K, causal) {
-  return Q.map((q, i) => {
-    const read = causal ? K.slice(0, i + 1) : K;
-    const weights = softmax(read.map((k) => dot(q, k) / Math.sqrt(q.length)));
-    return K.map((_, j) => weights[j] ?? 0);
-  });
-}
 
 /** Numbers from 0 to 1 that a seed determines (mulberry32). */
 export function random(seed) {

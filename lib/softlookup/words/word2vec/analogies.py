@@ -19,7 +19,7 @@ def analogy(table: Vectors, a: WordId, b: WordId, c: WordId, *, exclude_inputs: 
     All vectors are brought to length 1 first, as in the paper, so that no long vector decides.
 
     Args:
-        table: One vector a word.
+        table: One vector for each word.
         a: The id of a word.
         b: The id of the word that is to be to a as the answer is to c.
         c: The id of a third word.
@@ -53,7 +53,7 @@ def analogy_accuracy(
     """The share of the questions (a, b, c, d) for which ``analogy`` of a, b and c answers d.
 
     Args:
-        table: One vector a word.
+        table: One vector for each word.
         questions: One row of ids a question.
         exclude_inputs: Never answer with a, b or c.
 

@@ -55,8 +55,8 @@ def glove_loss(
     r"""Weighted squares, $\sum_{ij}f(X_{ij})\,(u_i\cdot v_j+b_i+b'_j-\log X_{ij})^2$.
 
     Args:
-        U: The word vectors $u$, one row a word.
-        U_context: The context vectors $v$, one row a word.
+        U: The word vectors $u$, one row for each word.
+        U_context: The context vectors $v$, one row for each word.
         bias: A number for each word.
         bias_context: A number for each context word.
         counts: How often word j stood near word i.

@@ -24,8 +24,8 @@ def skip_gram_loss(
     r"""The mean over all pairs of $-\log p(x \mid w)$, with the softmax over the whole vocabulary.
 
     Args:
-        U: The word vectors $u$, one row a word.
-        U_context: The context vectors $v$, one row a word.
+        U: The word vectors $u$, one row for each word.
+        U_context: The context vectors $v$, one row for each word.
         centres: The first words of the pairs, $w$.
         contexts: Their neighbours, $x$.
 
@@ -61,8 +61,8 @@ def skip_gram_gradient(
     context and away from the mean of all $v$ under $p$.
 
     Args:
-        U: The word vectors $u$, one row a word.
-        U_context: The context vectors $v$, one row a word.
+        U: The word vectors $u$, one row for each word.
+        U_context: The context vectors $v$, one row for each word.
         centres: The first words of the pairs, $w$.
         contexts: Their neighbours, $x$.
 
@@ -105,8 +105,8 @@ def negative_sampling_loss(
     silent about it; the authors' program and gensim do the same.)
 
     Args:
-        U: The word vectors $u$, one row a word.
-        U_context: The context vectors $v$, one row a word.
+        U: The word vectors $u$, one row for each word.
+        U_context: The context vectors $v$, one row for each word.
         centres: The first words of the pairs, $w$.
         contexts: Their neighbours, $x$.
         negatives: For each pair its noise words, at least one.
@@ -146,8 +146,8 @@ def negative_sampling_gradient(
     centre and $e\,u$ to the row of each of its words; a word drawn twice gets both.
 
     Args:
-        U: The word vectors $u$, one row a word.
-        U_context: The context vectors $v$, one row a word.
+        U: The word vectors $u$, one row for each word.
+        U_context: The context vectors $v$, one row for each word.
         centres: The first words of the pairs, $w$.
         contexts: Their neighbours, $x$.
         negatives: For each pair its noise words, at least one.
@@ -190,7 +190,7 @@ def pair_surprise(
         words: The true context first, then the noise words.
 
     Returns:
-        One number a pair, at least 0; their mean is ``negative_sampling_loss``.
+        One number for each pair, at least 0; their mean is ``negative_sampling_loss``.
 
     Raises:
         ValueError: The shapes do not fit, or there is no word.

@@ -11,7 +11,7 @@ from softlookup.checks import Count, Finite, Size, checked, require
 from softlookup.words.text import Vocabulary
 
 Vectors = Annotated[Float[Tensor, "vocab d_model"], Finite]
-"""A table of finite numbers: one row a word."""
+"""A table of finite numbers: one row for each word."""
 
 
 @checked

@@ -2,6 +2,7 @@
 
 import { button, field, form, label, liveRegion, slider } from "../../kit/controls.js";
 import { el, svg } from "../../kit/elements.js";
+import { room } from "../../kit/room.js";
 import { counted, format } from "../../kit/numbers.js";
 import { countPairs, encode, learn, pieces, ranked, replay, tokenBytes } from "./maths.js";
 
@@ -54,7 +55,7 @@ class Player {
 
   build(examples) {
     this.form = form("bp-player");
-    this.hint = el("p", { class: "sl-note" });
+    this.hint = el("span");
     this.area = el("textarea", {
       rows: 3,
       dir: "auto",
@@ -85,7 +86,11 @@ class Player {
         { class: "bp-examples", role: "group", "aria-label": "Examples" },
         examples.map((example) => button(example.label, () => this.take(example))),
       ),
-      this.hint,
+      room(
+        "sl-note bp-hint",
+        this.hint,
+        examples.map(({ hint = "" }) => hint),
+      ),
       field("Your text", this.area),
       this.warning,
       this.modes(),

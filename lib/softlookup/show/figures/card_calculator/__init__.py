@@ -33,7 +33,7 @@ _CAPTION = (
 
 
 class CardCalculator(Interactive):
-    """Bars for weights, gradients, optimiser, activations and scores, beside the size of a card.
+    """Bars for weights, gradients, optimizer, activations and scores, beside the size of a card.
 
     Args:
         model: A name of ``MODELS``, chosen at first.

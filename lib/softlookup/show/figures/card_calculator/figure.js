@@ -1,14 +1,15 @@
 // The card calculator: choose a model and how it is trained; see what it takes, and of which card.
 
-import { check, choices, controls, field, form, liveRegion, slider } from "../../kit/controls.js";
+import { check, choices, controls, form, liveRegion, slider } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
+import { menu } from "../../kit/menu.js";
 import { counted, fits, gigabytes, parameters, parts, remedies, total } from "./maths.js";
 
 const whole = (count) => count.toLocaleString("en-US");
 const PARTS = [
   ["weights", "weights"],
   ["gradients", "gradients"],
-  ["optimizer", "the optimiser’s memory"],
+  ["optimizer", "the optimizer’s memory"],
   ["activations", "activations"],
   ["scores", "scores, all words"],
   ["cache", "keys and values"],
@@ -37,7 +38,7 @@ class Calculator {
     this.learns = el(
       "div",
       { class: "cf-learns" },
-      this.chips("Optimiser", "optimizer", [
+      this.chips("Optimizer", "optimizer", [
         ["adam", "Adam"],
         ["momentum", "momentum"],
         ["sgd", "plain"],
@@ -108,15 +109,10 @@ class Calculator {
   }
 
   select(key, text, values) {
-    const input = el(
-      "select",
-      { name: key, onchange: () => this.set({ [key]: Number(input.value) }) },
-      values.map((value) => el("option", { value }, whole(value))),
-    );
-    this.shows[key] = (value) => {
-      input.value = value;
-    };
-    return field(text, input);
+    const options = values.map((value) => [value, whole(value)]);
+    const made = menu(text, key, options, (value) => this.set({ [key]: Number(value) }));
+    this.shows[key] = made.show;
+    return made.field;
   }
 
   bar(key, name) {

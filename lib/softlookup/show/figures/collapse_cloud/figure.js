@@ -191,7 +191,7 @@ class Cloud {
     const dots = run.points[this.depth].map(([x, y]) => [x * this.unit, -y * this.unit]);
     const corners = placeWords(
       dots,
-      this.words.map((word) => 6 * [...word].length),
+      this.words.map((word) => (this.cloud.clientWidth < 250 ? 8 : 6) * [...word].length),
       residual * this.length,
     );
     this.tokens.forEach((token, i) => {

@@ -23,7 +23,7 @@ _ALT = (
 )
 _CAPTION = (
     "One step of the decoder, frame by frame. Choose the word to write, go on to the scores, and "
-    "overwrite them: all that comes after follows."
+    "overwrite them: everything after them is computed anew."
 )
 
 

@@ -330,6 +330,7 @@ class Steps {
       joined: [now.context, this.states[t + 1]],
       mixed: [now.mixed],
     };
+    const keys = Object.keys(seen);
     for (const [key, { row, note, strips }] of Object.entries(this.parts)) {
       note.replaceChildren(
         formula(names[key]),
@@ -338,6 +339,8 @@ class Steps {
       strips.forEach((strip, k) => strip.show(values[key][k]));
       row.classList.toggle("ds-later", frame < seen[key]);
       row.classList.toggle("ds-now", frame === seen[key]);
+      const next = seen[keys[keys.indexOf(key) + 1]] ?? WORD;
+      row.classList.toggle("ds-past", frame >= next);
     }
     const places = largest(now.probabilities, WORDS_SHOWN);
     this.likely.forEach(({ word, bar, row }, k) => {

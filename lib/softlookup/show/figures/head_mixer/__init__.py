@@ -18,10 +18,10 @@ _ALT = (
     "question points, that question is lost and the others are not."
 )
 _CAPTION = (
-    "The head mixer. In each map, the word of a row reads the words of the columns: the stronger "
-    "the colour, the more. Mute a head, or let it speak alone: the output is a sum over the heads, "
-    "so the others stay as they are. Below: more heads at the same width are narrower heads, and "
-    "the number of parameters stays."
+    "The head mixer. In each map, the word of a row reads the words of the columns: the lighter a "
+    "square, the more is read. Mute a head, or let it speak alone: the output is a sum over the "
+    "heads, so the others stay as they are. Below: more heads at the same width are narrower "
+    "heads, and the number of parameters stays."
 )
 
 

@@ -1,7 +1,8 @@
 // A layer of heads and its readout in the browser: softlookup.attention.multi_head.
 // A matrix is a list of rows; the weights come one block per head.
 
-import { dot, multiply, softmax, sum } from "../../kit/maths.js";
+import { dot, softmax, sum } from "../../kit/maths.js";
+import { multiply } from "../../kit/matrices.js";
 
 function project(X, W, b) {
   return multiply(X, W).map((row) => row.map((value, c) => value + b[c]));

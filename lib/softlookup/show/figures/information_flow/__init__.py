@@ -12,18 +12,19 @@ from softlookup.show.numbers import plain
 
 _MOST, _LAYERS, _ROUNDING = 7, 4, 1e-4
 _ALT = (
-    "Dots in rows, one row a layer, and lines that lead to what each dot reads. In the encoder all "
-    "words read at once, one frame a layer; the decoder then writes one word a frame, from the "
-    "source and from what it wrote before."
+    "Dots in rows, one row for each layer, and lines that lead to what each dot reads. In the "
+    "encoder all words read at once, one frame for each layer; the decoder then writes one word in "
+    "each frame, from the source and from what it wrote before."
 )
 _CAPTION = (
     "One frame for each layer of the encoder, then one for each word of the target. Thick lines "
-    "carry much weight; blue: encoder, orange: decoder reads the source, dashed: its own words."
+    "carry much weight. Blue: the encoder; orange: the decoder reads the source; green and dashed: "
+    "it reads its own words."
 )
 
 
 class InformationFlow(Interactive):
-    """The attention weights of an encoder and a decoder, one frame a layer and then one a word.
+    """The attention weights of an encoder and a decoder: a frame for each layer, then each word.
 
     Args:
         source: The source's words, 2 to 7.

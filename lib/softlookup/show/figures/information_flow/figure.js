@@ -49,7 +49,7 @@ class Flow {
       class: "if-picture",
       viewBox: `0 0 ${this.width} ${this.height}`,
       role: "img",
-      "aria-label": "Dots for words, one row a layer; lines lead to what each reads",
+      "aria-label": "Dots for words, one row for each layer; lines lead to what each reads",
     });
     this.picture.style.minWidth = `${Math.min(this.width, 30 * columns + 40)}px`;
     this.live = liveRegion("if-live");

@@ -120,11 +120,11 @@ function bars(xs, weights, end) {
   ];
 }
 
-/** One row for each point, or for the heaviest; the rest together; and their sum. */
-function rowsOf(xs, ys, { scores, weights, prediction }) {
+/** One row for each point, or for the `n` heaviest; the rest together; and their sum. */
+function rowsOf(xs, ys, { scores, weights, prediction }, n) {
   const order = weights.map((_, i) => i);
   if (xs.length > FEW) order.sort((i, j) => weights[j] - weights[i]);
-  const [shown, rest] = [order.slice(0, FEW), order.slice(FEW)];
+  const [shown, rest] = [order.slice(0, n), order.slice(n)];
   const rows = shown.map((i) => [
     fixed(xs[i], 2),
     fixed(ys[i], 2),
@@ -216,6 +216,8 @@ export function mount(root, { points, query, noisy, bandwidth }) {
   const formula = el("p", { class: "kp-formula" });
   const numbers = table("kp-table", ["x", "y", "score", "weight", "weight × y"], []);
   const body = numbers.lastChild;
+  // Of many points the table shows as many as it has room for at the start, and the others.
+  const most = Math.max(3, points.length);
   let nodes = [];
 
   const place = (event) => {
@@ -339,7 +341,7 @@ export function mount(root, { points, query, noisy, bandwidth }) {
     const found = smooth(state.kernel, state.query, xs, ys, state.width, state.W);
     draw(found, xs, ys);
     speak(found, xs, ys);
-    body.replaceChildren(...rowsOf(xs, ys, found).map(([name, ...cells]) => row(name, cells)));
+    body.replaceChildren(...rowsOf(xs, ys, found, most).map(([name, ...cells]) => row(name, cells)));
     formula.textContent = FORMULAS[state.kernel];
     entries.field.hidden = state.kernel !== "bilinear";
     const width = format(state.width, 3);
@@ -375,8 +377,8 @@ export function mount(root, { points, query, noisy, bandwidth }) {
           update();
         }),
       ),
-      formula,
-      controls(bandwidths.field, entries.field, start, many),
+      el("div", { class: "kp-said" }, formula, entries.field),
+      controls(bandwidths.field, start, many),
       el(
         "div",
         { class: "kp-sides" },
@@ -392,7 +394,12 @@ export function mount(root, { points, query, noisy, bandwidth }) {
           el("p", { class: "kp-title" }, "Weight of each point for this query"),
           strip,
         ),
-        el("div", { class: "kp-numbers" }, live, el("div", { class: "sl-scroll" }, numbers)),
+        el(
+          "div",
+          { class: "kp-numbers" },
+          live,
+          el("div", { class: "sl-scroll kp-room", style: `--rows: ${most + 3}` }, numbers),
+        ),
       ),
     ),
   );

@@ -2,6 +2,7 @@
 
 import { controls, liveRegion, say, slider } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
+import { room } from "../../kit/room.js";
 import { meter } from "../../kit/meters.js";
 import { cut, least } from "./maths.js";
 
@@ -29,7 +30,8 @@ export function mount(root, data) {
   const bits = BITS.map(([key, words]) => ({ key, ...bar(words, most) }));
   const copied = bar("written by the ratios", 1, "ll-copied");
   const control = bar("real new speeches", 1, "ll-copied");
-  const sample = el("p", { class: "ll-sample" });
+  const sample = el("span");
+  const samples = data.rows.map((row) => row.sample);
   const live = liveRegion();
   const best = least(data.rows.map((row) => row.bits_kneser_ney));
 
@@ -53,7 +55,7 @@ export function mount(root, data) {
   const n = slider("Letters in an n-gram, n", { min: 0, max: last }, update, "ll-field");
   root.append(
     controls(n.field),
-    sample,
+    room("ll-sample", sample, samples),
     el("p", { class: "ll-head" }, "Bits for a letter"),
     el("div", { class: "ll-bars" }, bits.map(({ row }) => row)),
     el("p", { class: "ll-head" }, "Runs of ten letters that stand in the counted text"),

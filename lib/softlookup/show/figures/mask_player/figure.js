@@ -264,7 +264,8 @@ class Player {
       `${own} ${all}` +
       (seen === 0
         ? "and no answer can be seen."
-        : `and ${seen} of the answers can be seen: copying is enough, nothing is learned.`)
+        : `and ${seen} of the answers can be seen: copying is enough, ` +
+          "and nothing about the language need be learned.")
     );
   }
 

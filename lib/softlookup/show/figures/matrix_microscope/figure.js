@@ -95,7 +95,7 @@ function makeApp(data) {
   };
   app.reset = () => {
     app.resets += 1;
-    app.state = startOf(data);
+    app.state = { ...startOf(data), whole: app.state.whole };
     app.update();
   };
   app.problems = el("p", { id: `${id}-problems`, class: "sl-flag mm-problems", role: "status" });
@@ -115,6 +115,7 @@ const startOf = ({ x, W_Q, W_K, W_V, start }) => ({
   seed: 0,
   columns: false,
   view: "weight",
+  whole: false,
 });
 
 function compute(state) {
@@ -144,11 +145,16 @@ export function mount(root, data) {
       part("values", valueOutputPlane(app)),
     ),
     switches(app),
-    part("masks", masks(app)),
     views(app),
-    el("div", { class: "mm-matrices" }, part("scores", scoresMap(app)), weightsMap(app)),
-    remarks(app),
-    part("weight", origin(app)),
+    el("div", { class: "mm-matrices" }, weightsMap(app), part("weight", origin(app))),
+    blind(app),
+    theRest(app),
+    el(
+      "div",
+      { class: "mm-rest", id: `${app.id}-rest` },
+      part("scores", scoresMap(app)),
+      el("div", { class: "mm-beside" }, part("masks", masks(app)), symmetry(app)),
+    ),
     el(
       "details",
       { class: "mm-more" },
@@ -158,8 +164,9 @@ export function mount(root, data) {
     ),
     app.problems,
   );
-  app.watch(({ view }) => {
+  app.watch(({ view, whole }) => {
     figure.dataset.view = view;
+    figure.classList.toggle("mm-whole", whole);
   });
   root.replaceChildren(figure);
   app.update();
@@ -192,6 +199,19 @@ function views(app) {
     for (const input of row.querySelectorAll("input")) input.checked = input.value === view;
   });
   return row;
+}
+
+/** The upper half shows the steps of one query; this opens the lower half, which shows all scores. */
+function theRest(app) {
+  const press = button("", () => app.change({ whole: !app.state.whole }), {
+    class: "sl-button mm-open",
+    "aria-controls": `${app.id}-rest`,
+  });
+  app.watch(({ whole }) => {
+    press.textContent = `${whole ? "Hide" : "Show"} all scores, and more masks`;
+    press.setAttribute("aria-expanded", String(whole));
+  });
+  return press;
 }
 
 function switches(app) {
@@ -304,19 +324,26 @@ function weightsMap(app) {
   });
 }
 
-/** What to notice: symmetry of scores and weights, and rows that may read nothing. */
-function remarks(app) {
-  const symmetry = el("p", { class: "sl-live mm-symmetry" });
-  const empty = el("p", { class: "sl-flag mm-empty", role: "status" });
-  app.watch((state, { scores, weights, mask }) => {
+/** Whether scores and weights are symmetric. */
+function symmetry(app) {
+  const words = el("p", { class: "sl-live mm-symmetry" });
+  app.watch((state, { scores, weights }) => {
     const [s, a] = [asymmetry(scores), asymmetry(weights)];
-    symmetry.replaceChildren(
+    words.replaceChildren(
       ...rich("max |*S* − *S*^⊤| = "),
       entry("asymmetry-S", number(s)),
       ...rich(" · max |*A* − *A*^⊤| = "),
       entry("asymmetry-A", number(a)),
       ` · ${symmetryInWords(s === 0, a === 0)}.`,
     );
+  });
+  return words;
+}
+
+/** Rows that may read nothing. */
+function blind(app) {
+  const empty = el("p", { class: "sl-flag mm-empty", role: "status" });
+  app.watch((state, { mask }) => {
     const blind = app.tokens.filter((_, i) => !mask[i].includes(true));
     const names = blind.map((token) => `“${token}”`).join(", ");
     empty.textContent =
@@ -325,7 +352,7 @@ function remarks(app) {
         : `${names} may read no key: ` +
           "the row of A is all zeros, and so is the output. Not NaN.";
   });
-  return el("div", { class: "mm-remarks" }, symmetry, empty);
+  return empty;
 }
 
 function symmetryInWords(scores, weights) {

@@ -1,6 +1,7 @@
 // What the matrix microscope computes: pure functions on matrices, arrays of rows, in doubles.
 
-import { multiply, random, range, sum, transpose } from "../../kit/maths.js";
+import { random, range, sum } from "../../kit/maths.js";
+import { multiply, transpose } from "../../kit/matrices.js";
 
 /** The largest |a_ij - b_ij|. */
 export function maxDifference(a, b) {

@@ -1,7 +1,7 @@
 // Two panels of the matrix microscope: where a weight comes from, and tokens in rows or in columns.
 
 import { el } from "../../kit/elements.js";
-import { transpose } from "../../kit/maths.js";
+import { transpose } from "../../kit/matrices.js";
 import { columnsForm, explainWeight, maxDifference } from "./maths.js";
 import { brief, entry, number, rich } from "./parts.js";
 

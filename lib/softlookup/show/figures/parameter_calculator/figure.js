@@ -1,7 +1,8 @@
 // The parameter calculator: choose a model, see where its parameters are, and what was printed.
 
-import { check, choices, field, form, liveRegion, slider } from "../../kit/controls.js";
+import { check, choices, form, liveRegion, slider } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
+import { menu } from "../../kit/menu.js";
 import { fittingVocabularies, parts, total } from "./maths.js";
 
 const whole = (count) => count.toLocaleString("en-US");
@@ -94,15 +95,10 @@ class Calculator {
   }
 
   select(key, text, values) {
-    const input = el(
-      "select",
-      { name: key, onchange: () => this.set({ [key]: Number(input.value) }) },
-      values.map((value) => el("option", { value }, whole(value))),
-    );
-    this.controls[key] = (value) => {
-      input.value = value;
-    };
-    return field(text, input);
+    const options = values.map((value) => [value, whole(value)]);
+    const made = menu(text, key, options, (value) => this.set({ [key]: Number(value) }));
+    this.controls[key] = made.show;
+    return made.field;
   }
 
   box(key) {

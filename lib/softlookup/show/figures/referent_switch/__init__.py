@@ -27,7 +27,7 @@ class ReferentSwitch(Interactive):
 
     Args:
         words: The sentence without its last word: 2 to 14 words.
-        x: Their vectors, one row a word.
+        x: Their vectors, one row for each word.
         endings: The last words to choose from, 2 to 5, each with its vector.
         steps: Two triples $(W^Q, W^K, W^V)$.
         pronoun: The place of the word that reads at first.
@@ -95,7 +95,7 @@ def _require_words(words: Sequence[str], endings: Mapping[str, Tensor]) -> None:
 
 def _require_vectors(n: int, x: Tensor, endings: Mapping[str, Tensor]) -> None:
     fits = x.ndim == 2 and len(x) == n and x.shape[1] > 0
-    require(fits, "x must have one row a word", x=x, words=n)
+    require(fits, "x must have one row for each word", x=x, words=n)
     for word, row in endings.items():
         rule = "each ending must have a vector as long as a row of x"
         require(row.shape == x.shape[1:], rule, **{word: row}, x=x)

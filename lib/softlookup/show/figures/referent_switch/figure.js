@@ -30,7 +30,7 @@ class Switch {
   constructor(root, data) {
     Object.assign(this, data, {
       ending: 0,
-      before: 1,
+      before: null, // the ending that was answered last, if it is another one
       causal: false,
       reader: data.pronoun,
       answer: null,
@@ -135,7 +135,8 @@ class Switch {
 
   end(k) {
     if (k === this.ending) return;
-    [this.before, this.ending] = [this.ending, k];
+    if (this.answer !== null) this.before = this.ending;
+    this.ending = k;
     this.answer = null; // another sentence is another question
     for (const input of this.form.elements.answer) input.checked = false;
     this.update();
@@ -151,7 +152,8 @@ class Switch {
 
   update() {
     const now = this.readAll(this.ending);
-    const then = this.readAll(this.before);
+    const known = this.before !== null && this.before !== this.ending;
+    const then = known ? this.readAll(this.before) : now;
     const sees = this.answer !== null;
     this.board.hidden = !sees;
     this.live.hidden = !sees;
@@ -159,7 +161,7 @@ class Switch {
     this.form.querySelector(".rs-what").textContent = `“${this.name()}” reads`;
     this.drawArcs(now.weights[1][this.reader]);
     this.verdict.textContent = this.judgement(now.weights[1][this.pronoun], sees);
-    this.live.textContent = sees ? this.change(now, then) : "";
+    this.live.textContent = sees && known ? this.change(now, then) : "";
   }
 
   name() {
@@ -215,7 +217,7 @@ class Switch {
     return `You: ${name(yours)}. ${head} ${yours === place ? "You agree." : "You differ."}`;
   }
 
-  /** How far the reader's row moved when the ending changed. */
+  /** How far the reader's row moved since the ending that was answered before. */
   change(now, then) {
     const moved = Math.max(
       ...now.weights.map((A, s) => largestDifference(A[this.reader], then.weights[s][this.reader])),

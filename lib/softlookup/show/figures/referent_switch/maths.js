@@ -1,7 +1,7 @@
 // Two steps of attention in the browser: the arithmetic of softlookup.attention and masks.
 // A matrix is a list of rows; a row is a word.
 
-import { attentionWeights, multiply } from "../../kit/maths.js";
+import { attentionWeights, multiply } from "../../kit/matrices.js";
 
 /** Each step reads and adds what it read: X + AV. The weights of every step, and the last X. */
 export function readings(X, steps, causal) {

@@ -1,7 +1,7 @@
 // One step of a recurrent network in the browser: softlookup.layers.recurrence.
 // A matrix is a list of rows.
 
-import { times } from "../../kit/maths.js";
+import { times } from "../../kit/matrices.js";
 
 const plus = (...vectors) => vectors[0].map((_, i) => vectors.reduce((sum, v) => sum + v[i], 0));
 

@@ -2,8 +2,9 @@
 
 import { button, choices, controls, form, liveRegion, slider } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
-import { drawn, random, softmax, sum } from "../../kit/maths.js";
-import { bits, ranked, samplingWeights } from "./maths.js";
+import { bits } from "../../kit/entropy.js";
+import { drawn, random, ranked, softmax, sum } from "../../kit/maths.js";
+import { samplingWeights } from "./maths.js";
 
 const SHOWN = 12;
 const MANY = 100;
@@ -131,6 +132,7 @@ class Filters {
     const rest = (weights) => sum(tail.map((id) => weights[id]));
     const left = tail.filter((id) => now[id] > 0).length;
     const counted = this.counts === null || left === 0 ? "" : `, drawn ${rest(this.counts)}×`;
+    this.rest.hidden = tail.length === 0; // a short row is shown whole
     this.rest.textContent =
       `The other ${tail.length}: ${rest(plain).toFixed(3)} before, ` +
       `${rest(now).toFixed(3)} now; ${left} of them left${counted}.`;

@@ -1,11 +1,6 @@
 // Temperature and filters: the arithmetic of softlookup.language_models.sampling_weights.
 
-import { softmax } from "../../kit/maths.js";
-
-/** The tokens by falling score; of equal ones the first comes first. */
-export function ranked(scores) {
-  return scores.map((_, id) => id).sort((a, b) => scores[b] - scores[a] || a - b);
-}
+import { ranked, softmax } from "../../kit/maths.js";
 
 /** Which tokens are among the k largest. */
 function topK(scores, k) {
@@ -48,9 +43,4 @@ export function samplingWeights(scores, { temperature, k, p, least }) {
     }
   }
   return softmax(heated);
-}
-
-/** The entropy in bits. */
-export function bits(weights) {
-  return weights.reduce((sum, p) => (p > 0 ? sum - p * Math.log2(p) : sum), 0);
 }

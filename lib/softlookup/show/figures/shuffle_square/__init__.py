@@ -27,11 +27,11 @@ class ShuffleSquare(Interactive):
 
     Args:
         words: 3 to 5 words.
-        x: Their vectors, one row a word.
+        x: Their vectors, one row for each word.
         W_Q: The projection to queries.
         W_K: The projection to keys.
         W_V: The projection to values, of 1 or 2 numbers.
-        positions: A code for each place, one row a place, as wide as ``x``; a switch then adds it.
+        positions: A code for each place, one row for each, as wide as ``x``; a switch then adds it.
             None: there is no such switch.
         order: Which word stands at each place at first, counted from 0; the first two exchanged if
             left out.
@@ -102,7 +102,7 @@ def _require_words(words: Sequence[str]) -> None:
 def _require_shapes(
     n: int, x: Tensor, W_Q: Tensor, W_K: Tensor, W_V: Tensor, positions: Tensor | None
 ) -> None:
-    require(x.ndim == 2 and len(x) == n, "x must have one row a word", x=x, words=n)
+    require(x.ndim == 2 and len(x) == n, "x must have one row for each word", x=x, words=n)
     d = x.shape[1]
     same = W_Q.ndim == 2 and W_Q.shape == W_K.shape and len(W_Q) == d and W_Q.shape[1] > 0
     require(same, f"W_Q and W_K must have the same shape ({d}, d_k)", W_Q=W_Q, W_K=W_K)

@@ -1,7 +1,7 @@
 // Two ways around the permutation square: the arithmetic of softlookup.attention and masks.
 // A matrix is a list of rows; a row is a word. order[i] says which word stands at place i.
 
-import { attentionWeights, multiply } from "../../kit/maths.js";
+import { attentionWeights, multiply } from "../../kit/matrices.js";
 
 /** softmax(QKᵀ/√d_k) V and its weights; causal: place i reads the places 0 to i, and no other. */
 export function attend({ Q, K, V }, causal) {

@@ -9,11 +9,10 @@ import { arrow } from "../../kit/plane.js";
 import { row, table } from "../../kit/table.js";
 import { mapped, measures, same } from "./maths.js";
 
-const REACH = 4; // the plane shows −4 to 4, and vectors stay inside
+const REACH = 6; // both planes show −6 to 6, and the tips stay inside
 const SIZE = 260;
 const KINDS = ["sp-x", "sp-y"];
 const STILL = { across: 1, whole: 1, turn: 0, shift: 0 };
-const FIRST = { ...STILL, turn: 40, whole: 1.5 };
 const SLIDERS = [
   { key: "turn", label: "Turn", min: -180, max: 180, step: 5, unit: "°" },
   { key: "whole", label: "Stretch all", min: 0.25, max: 3, step: 0.05, unit: "×" },
@@ -68,9 +67,8 @@ function plane(attributes) {
   const picture = svg("svg", { class: "sp-plane", viewBox: `0 0 ${SIZE} ${SIZE}`, ...attributes });
   const [back, front] = [svg("g", { "aria-hidden": "true" }), svg("g")];
   picture.append(back, front);
-  const frame = { picture, back, front, limit: REACH };
-  frame.at = ([a, b]) => [a, -b].map((c) => ((c / frame.limit + 1) * SIZE) / 2);
-  return frame;
+  const at = ([a, b]) => [a, -b].map((c) => ((c / REACH + 1) * SIZE) / 2);
+  return { picture, back, front, at };
 }
 
 /** The lines of a grid of step 1, each point sent through the map first. */
@@ -83,11 +81,10 @@ function grid(frame, move) {
 }
 
 function axes(frame) {
-  const [m, end] = [frame.limit, SIZE - 4];
   return [
-    line(frame.at([-m, 0]), frame.at([m, 0]), "sp-axis"),
-    line(frame.at([0, -m]), frame.at([0, m]), "sp-axis"),
-    text([end, SIZE / 2 + 13], format(m), "sp-tick", "end"),
+    line(frame.at([-REACH, 0]), frame.at([REACH, 0]), "sp-axis"),
+    line(frame.at([0, -REACH]), frame.at([0, REACH]), "sp-axis"),
+    text([SIZE - 4, SIZE / 2 + 13], format(REACH), "sp-tick", "end"),
   ];
 }
 
@@ -104,7 +101,7 @@ function arc(frame, points) {
   if (points.some((point) => Math.hypot(...point) < 1e-9)) return null;
   const [from, to] = points.map(([a, b]) => Math.atan2(b, a));
   const turn = Math.atan2(Math.sin(to - from), Math.cos(to - from));
-  const radius = 0.18 * frame.limit;
+  const radius = 0.14 * REACH;
   const along = range(25)
     .map((k) => from + (turn * k) / 24)
     .map((angle) => frame.at([radius * Math.cos(angle), radius * Math.sin(angle)]).join(","));
@@ -141,7 +138,7 @@ function tableOf() {
 
 /** Build the figure inside an empty element. */
 export function mount(root, { names, start }) {
-  const state = { points: start.map((point) => [...point]), map: { ...FIRST } };
+  const state = { points: start.map((point) => [...point]), map: { ...STILL } };
   const here = plane({ role: "group", "aria-label": "Two vectors, tips to move" });
   const after = plane({ role: "img", "aria-label": "The two vectors after the map" });
   const drawn = svg("g", { "aria-hidden": "true" });
@@ -194,7 +191,7 @@ export function mount(root, { names, start }) {
     );
   }
 
-  function tell(before, later) {
+  function tell(before, later, image) {
     const kept = ROWS.filter(([key]) => same(before[key], later[key])).map(([, name]) => name);
     const angle =
       before.degrees === null
@@ -202,9 +199,11 @@ export function mount(root, { names, start }) {
         : `The angle between ${names.join(" and ")} is ${format(before.degrees, 4)}°.`;
     const moved = Object.entries(STILL).some(([key, value]) => state.map[key] !== value);
     const verdict = moved
-      ? ` The map leaves ${listed(kept) || "none of the three"} as before.`
+      ? ` The map leaves unchanged: ${listed(kept) || "none of the three"}.`
       : "";
-    say(live, angle + verdict);
+    const out = names.filter((_, k) => Math.max(...image[k].map(Math.abs)) > REACH);
+    const lost = out.length ? ` The tip of ${listed(out)} lies outside the picture.` : "";
+    say(live, angle + verdict + lost);
   }
 
   function update() {
@@ -213,8 +212,6 @@ export function mount(root, { names, start }) {
     const [before, later] = [measures(...state.points), measures(...image)];
     here.back.replaceChildren(...grid(here, (point) => point), ...axes(here));
     drawn.replaceChildren(...drawing(here, state.points, names));
-    const largest = Math.max(...image.flat().map(Math.abs));
-    after.limit = [4, 6, 8, 12, 16, 24, 40, 60].find((limit) => limit >= 1.08 * largest);
     after.back.replaceChildren(...grid(after, move), ...axes(after));
     after.front.replaceChildren(...drawing(after, image, names));
     handles.forEach((node, k) => {
@@ -233,7 +230,7 @@ export function mount(root, { names, start }) {
     SLIDERS.forEach(({ key, unit }, s) =>
       sliders[s].show(format(state.map[key], 3) + unit, state.map[key]),
     );
-    tell(before, later);
+    tell(before, later, image);
   }
 
   const presets = PRESETS.map(([name, points]) =>

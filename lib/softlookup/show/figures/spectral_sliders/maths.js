@@ -1,7 +1,7 @@
 // Forward and back through time in the browser: softlookup.layers.backpropagation.
 // A matrix is a list of rows.
 
-import { times, transpose } from "../../kit/maths.js";
+import { times, transpose } from "../../kit/matrices.js";
 
 /** The length of a vector. */
 const length = (v) => Math.sqrt(v.reduce((sum, value) => sum + value * value, 0));

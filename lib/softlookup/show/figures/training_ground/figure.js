@@ -5,13 +5,23 @@ import { button, controls, field, form, liveRegion, say } from "../../kit/contro
 import { el } from "../../kit/elements.js";
 import { counted, format } from "../../kit/numbers.js";
 import { row, scroller, table } from "../../kit/table.js";
+import { Gradients } from "./gradients.js";
 import { loss, lossChart, sparkline } from "./charts.js";
 import { RaceTrack } from "./race_track.js";
-import { CHOICES, configOf, inWords, PRESETS, USUAL, withoutOf, workOf } from "./settings.js";
-import { pieces, prepared } from "./text.js";
+import {
+  CHOICES,
+  configOf,
+  inWords,
+  PRESETS,
+  SILENCE,
+  USUAL,
+  withoutOf,
+  workOf,
+} from "./settings.js";
+import { ownName, partName, pieces, prepared } from "./text.js";
 
 const OWN = "own";
-const [PAUSE, SILENCE] = [150, 5000]; // milliseconds between two pictures, two sentences
+const PAUSE = 150; // milliseconds between two pictures
 const [LOOKS, WRITTEN, SAMPLES] = [25, 90, 4]; // reports in a run, letters in a sample, samples shown
 const SPACE = { " ": "␣", "\n": "↵" };
 
@@ -72,6 +82,7 @@ class Ground {
     this.samples = el("ol", { class: "tg-samples" });
     this.layers = el("tbody");
     this.tensors = el("div", { class: "tg-tensors" });
+    this.gradients = new Gradients((name) => this.ask("gradient", { name }));
     this.save = button("Save the model", () => this.while("save", () => this.saveModel()));
     this.saveText = button("Save the text", () => this.saveTextFile());
     this.open = button(
@@ -124,6 +135,7 @@ class Ground {
         { class: "tg-more tg-step" },
         el("summary", null, "Every tensor of the last single step"),
         this.tensors,
+        this.gradients.node,
       ),
       el("p", { class: "tg-head" }, "Save, load, go on in Python"),
       el("div", { class: "tg-buttons" }, this.save, this.saveText, this.open),
@@ -136,7 +148,7 @@ class Ground {
           { class: "sl-note" },
           "With both files in one folder, these lines load the model, " +
             "cut the text into pieces, train on, and save: the file can be loaded here again. The " +
-            "optimiser's memory is not in the file, and begins anew.",
+            "optimizer's memory is not in the file, and begins anew.",
         ),
         scroller("Python code", el("pre", { class: "tg-python" }, this.data.python)),
       ),
@@ -220,6 +232,7 @@ class Ground {
     this.answer.textContent = "";
     this.samples.replaceChildren(el("li", null, "Nothing yet."));
     this.tensors.replaceChildren(el("p", { class: "sl-note" }, "Press “One step”."));
+    this.gradients.show([]);
     this.drawLayers([]);
     const text = this.chosenText();
     this.facts.textContent = text.problem ?? this.factsOf(text);
@@ -256,7 +269,8 @@ class Ground {
   }
 
   textName() {
-    return this.text === OWN ? `your text of ${this.own.value.length} letters` : this.text;
+    const name = this.text === OWN ? ownName(this.own.value) : this.text;
+    return partName(name, this.chosen.amount, this.loaded?.file);
   }
 
   // training
@@ -265,6 +279,7 @@ class Ground {
   async while(what, act) {
     if (this.busy !== null) return;
     this.busy = what;
+    const held = document.activeElement;
     this.showButtons();
     try {
       await act();
@@ -272,7 +287,12 @@ class Ground {
       if (this.alive()) say(this.live, error.message);
     }
     this.busy = null;
-    if (this.alive()) this.showButtons();
+    if (!this.alive()) return;
+    this.showButtons();
+    // a button that is disabled while it works loses the keyboard
+    if (![document.body, held].includes(document.activeElement)) return;
+    held?.blur(); // Firefox still calls it active
+    held?.focus({ preventScroll: true }); // the reader may look at something else meanwhile
   }
 
   /** Whether the figure was not reset meanwhile. */
@@ -378,7 +398,7 @@ class Ground {
   }
 
   keyOf(chosen) {
-    return `${this.textName()} ${chosen.amount} ${chosen.context} ${inWords(chosen)}`;
+    return `${this.textName()} ${chosen.context} ${inWords(chosen)}`;
   }
 
   /** Whether the settings are still those that the preset's question is about. */
@@ -499,21 +519,28 @@ class Ground {
   drawTensors(tensors, step) {
     const heads = ["tensor", "shape", "gradient", "weights", "update", "update / weights"];
     const rows = tensors.map(({ name, shape, gradient, before, update }) =>
-      row(name, [
-        shape.join(" × "),
-        ...[gradient, before, update].map((x) => format(x, 3)),
-        before > 0 ? format(update / before, 3) : "from 0",
-      ]),
+      row(
+        name,
+        [
+          shape.join(" × "),
+          ...[gradient, before, update].map((x) => format(x, 3)),
+          before > 0 ? format(update / before, 3) : "from 0",
+        ],
+        { onclick: () => this.gradients.open(name) },
+      ),
     );
     this.tensors.replaceChildren(
       el(
         "p",
         { class: "sl-note" },
         `Step ${step}: the length of each tensor's gradient, of the ` +
-          "tensor before the step, and of what the step added to it.",
+          "tensor before the step, and of what the step added to it. Choose a tensor, below or in " +
+          "its row, and each entry of its gradient is seen.",
       ),
       scroller("Every tensor of the step", table("tg-all", heads, rows)),
     );
+    const letters = this.run.letters.map((letter) => SPACE[letter] ?? letter);
+    this.gradients.show(tensors, letters, step);
   }
 
   showButtons() {

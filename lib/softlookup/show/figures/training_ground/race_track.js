@@ -2,9 +2,9 @@
 
 import { button, field, liveRegion, say } from "../../kit/controls.js";
 import { el } from "../../kit/elements.js";
-import { fixed } from "../../kit/numbers.js";
+import { counted, fixed } from "../../kit/numbers.js";
 import { loss, lossChart } from "./charts.js";
-import { bookConfig, configOf, inWords, withoutOf, workOf } from "./settings.js";
+import { bookConfig, configOf, inWords, SILENCE, withoutOf, workOf } from "./settings.js";
 import { pieces } from "./text.js";
 
 const KEPT = "softlookup.race";
@@ -41,6 +41,16 @@ export function verdict([yours, books]) {
   if (Math.abs(own - other) < LEVEL) return `${both}: they are level.`;
   const whose = own < other ? "yours" : "the book's";
   return `${both}: ${whose} is better by ${fixed(Math.abs(own - other), 3)}.`;
+}
+
+/** How a race stands, in words, from both curves of [seconds, loss]; null while one is empty. */
+function standing([yours, books]) {
+  if (yours.length === 0 || books.length === 0) return null;
+  const [[used, own], [, other]] = [yours.at(-1), books.at(-1)];
+  return (
+    `After ${counted(Math.round(used), "second")} of training your recipe stands at ${loss(own)} ` +
+    `on held-out text, the book's at ${loss(other)}.`
+  );
 }
 
 /** The part of the figure with the race. `ground` trains, and lends its worker and its text. */
@@ -110,14 +120,25 @@ export class RaceTrack {
     ];
     const curves = [[], []];
     const last = [null, null];
-    say(this.words, "The race is on.");
+    let spoken = performance.now();
     const onPart = (part) => {
       last[part.racer] = part;
       if (part.heldOut != null) curves[part.racer].push([part.seconds, part.heldOut]);
-      if (part.heldOut !== undefined) this.draw(most, curves, seconds);
+      if (part.heldOut === undefined) return;
+      this.draw(most, curves, seconds);
+      const broken = last[0]?.heldOut === null;
+      const words = broken ? verdict(last) : standing(curves);
+      if (words === null || performance.now() - spoken <= SILENCE) return;
+      spoken = performance.now();
+      say(this.words, words);
     };
     const race = { racers, seconds, heldOut, length };
-    const { finished } = await ground.ask("race", race, onPart);
+    const running = ground.ask("race", race, onPart); // throws where no worker can be had
+    say(this.words, "The race is on.");
+    const { finished } = await running.catch((error) => {
+      say(this.words, "The race broke off; nobody has won.");
+      throw error;
+    });
     if (!finished) {
       say(this.words, "The race was stopped; nobody has won.");
       return;

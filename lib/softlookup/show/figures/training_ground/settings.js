@@ -36,7 +36,7 @@ export const CHOICES = [
   ],
   [
     "optimizer",
-    "Optimiser",
+    "Optimizer",
     [
       ["muon", "Muon"],
       ["adamw", "AdamW"],
@@ -97,6 +97,8 @@ export const withoutOf = ({ mask, residual }) => [
   ...(residual === "no" ? ["residual"] : []),
 ];
 
+export const SILENCE = 5000; // milliseconds between two sentences about a run
+
 /** How a run is trained; without the number of its steps. */
 export function workOf({ optimizer, rate, batchSize, clip }) {
   return {
@@ -114,7 +116,7 @@ export function inWords(chosen) {
   const how = {
     muon: `Muon at ${rate}`,
     adamw: `AdamW at ${rate}`,
-    recipe: "the book's optimisers",
+    recipe: "the book's optimizers",
   };
   const parts = [
     `width ${width}`,

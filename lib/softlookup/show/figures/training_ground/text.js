@@ -1,6 +1,7 @@
 // From a text to what a model trains on: its letters, their ids, and a tenth that is held out.
 
 const [FEWEST, MOST, KINDS] = [200, 100000, 300]; // letters, and different letters
+const FIRST = 24; // letters that name a text
 const OTHER = "\uFFFD"; // stands for each letter that is too rare, and for half a letter
 const HELD_OUT = 2049; // letters that the losses are measured on, at most
 const number = (n) => n.toLocaleString("en-GB");
@@ -30,6 +31,18 @@ export function prepared(text, letters = null) {
   const split = ids.length - Math.floor(ids.length / 10);
   const heldOut = ids.slice(split, split + HELD_OUT);
   return { letters: kinds, ids: ids.slice(0, split), heldOut, notes };
+}
+
+/** What tells the reader's own text from others. */
+export function ownName(text) {
+  const first = Array.from(text.slice(0, 1000).replace(/\s+/g, " ").trim()).slice(0, FIRST);
+  return `your text of ${counted(text.length)}, “${first.join("")} …”`;
+}
+
+/** The part of a text that is used: losses on two different ones are not to be compared. */
+export function partName(name, amount, file = null) {
+  const part = amount === "all" ? name : `the first ${counted(Number(amount))} of ${name}`;
+  return file === null ? part : `${part}, in the letters of ${file}`;
 }
 
 const counted = (n) => (n === 1 ? "one letter" : n === 0 ? "no letter" : `${number(n)} letters`);

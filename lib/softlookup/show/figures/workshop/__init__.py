@@ -39,7 +39,8 @@ STILL = 160
 _ALT = (
     "A trained language model that writes on after any beginning, token by token, with the "
     "probabilities of what could have come; its attention and its stream can be looked at, and "
-    "its parts can be switched off or changed."
+    "its parts can be switched off or changed. It runs in the page and needs JavaScript. The text "
+    "is one that it has written."
 )
 _CAPTION = (
     "The workshop. A model that has read Shakespeare computes in this page. First let it write, "
@@ -171,7 +172,7 @@ def maps_of(model: GPT, ids: list[int]) -> str:
             for head, ax in enumerate(row):
                 shares = (SHADES * weights[head]).round() / SHADES  # fewer colours are fewer bytes
                 ax.imshow(shares.numpy(), vmin=0, vmax=1, interpolation="none")
-                ax.set(title=f"{layer + 1}.{head + 1}", xticks=[], yticks=[])
+                ax.set(title=f"{layer}.{head}", xticks=[], yticks=[])
         return svg_of(figure, "The attention of each head over the text, layer by layer")
 
 

@@ -28,7 +28,7 @@ export class Experiments {
       ),
       this.card(
         `Where does the model keep what comes next? The text is “${seen(OWN)}”. Patch in the stream ` +
-          `of “${seen(OTHER)}” at its last token, before layer 1, behind layer 1, and so on. Both ` +
+          `of “${seen(OTHER)}” at its last token, before layer 0, after layer 0, and so on. Both ` +
           "end in the same letter. From where on does the text go on as the other one would?",
         () => this.setPatch(),
         () => this.patched(),
@@ -114,7 +114,7 @@ export class Experiments {
         : ` Tokens that go on with a word cost ${fixed(inside, 2)} bits more; the others ` +
           `${fixed(rest, 2)}.`;
     return (
-      `Head ${best.head + 1} of layer ${best.layer + 1}: on average a token gives ` +
+      `Head ${best.head} of layer ${best.layer}: on average a token gives ` +
       `${fixed(best.share, 2)} of this head’s attention to the token before. Without the head the ` +
       `passage costs ${fixed(mean(without), 2)} bits a token instead of ${fixed(mean(before), 2)}.` +
       `${range}${kinds}`
@@ -124,13 +124,13 @@ export class Experiments {
   async decided() {
     const shares = await this.workshop.ask("decided", { ids: this.passage() });
     const said = shares.map((share, height) =>
-      height === 0 ? `${fixed(share, 2)} of them before layer 1` : `${fixed(share, 2)} behind layer ${height}`,
+      height === 0 ? `${fixed(share, 2)} of them before layer 0` : `${fixed(share, 2)} after layer ${height - 1}`,
     );
     const steps = shares.slice(1).map((share, k) => share - shares[k]);
-    const most = steps.indexOf(Math.max(...steps)) + 1;
+    const most = steps.indexOf(Math.max(...steps));
     return (
       "At the tokens of the passage, what the lens says is what the model says at " +
-      `${said.join(", ")}. Layer ${most} decides most: ${fixed(steps[most - 1], 2)} of the tokens ` +
+      `${said.join(", ")}. Layer ${most} decides most: ${fixed(steps[most], 2)} of the tokens ` +
       "are settled there. The lens reads each row as if it were the last, so a row may know more " +
       "than the lens can tell."
     );
@@ -140,11 +140,11 @@ export class Experiments {
     const { tokenizer } = this.workshop.model;
     const [ids, from] = [OWN, OTHER].map((words) => tokenizer.encode(words));
     const { token, before, shares, other } = await this.workshop.ask("patched", { ids, from });
-    const list = shares.map((share, k) => `${fixed(share, 3)} ${k === 0 ? "before layer 1" : `behind layer ${k}`}`);
+    const list = shares.map((share, k) => `${fixed(share, 3)} ${k === 0 ? "before layer 0" : `after layer ${k - 1}`}`);
     return (
       `“${seen(OTHER)}” goes on with “${seen(this.workshop.words(token))}”, with probability ` +
       `${fixed(other, 3)}; “${seen(OWN)}” does so with ${fixed(before, 3)}. After the patch it is ` +
-      `${list.join(", ")}. Behind the last layer the patched row is all that the next token ` +
+      `${list.join(", ")}. After the last layer the patched row is all that the next token ` +
       "depends on, so there the two must agree. Earlier, the layers above still read the other " +
       "tokens of the text."
     );
@@ -161,7 +161,7 @@ export class Experiments {
     for (let layer = 0; layer < this.workshop.layers; layer += 1) {
       for (const kind of ["attention", "feed-forward"]) {
         const cost = await this.cost({ kind, layer });
-        parts.push({ cost, words: `the ${kind} of layer ${layer + 1}` });
+        parts.push({ cost, words: `the ${kind} of layer ${layer}` });
       }
     }
     parts.sort((a, b) => b.cost - a.cost);

@@ -12,6 +12,7 @@ import {
 } from "../../kit/controls.js";
 import { sharePaint, shareBar, shareColour } from "../../kit/colours.js";
 import { el } from "../../kit/elements.js";
+import { bits } from "../../kit/entropy.js";
 import { ranked, softmax } from "../../kit/maths.js";
 import { counted, fixed } from "../../kit/numbers.js";
 import { row, scroller, table } from "../../kit/table.js";
@@ -19,11 +20,12 @@ import { samplingWeights } from "../sampling_filters/maths.js";
 import { Changes } from "./changes.js";
 import { Experiments } from "./experiments.js";
 import { Ledger } from "./ledger.js";
-import { bits, seen, unknownLetters, written } from "./maths.js";
+import { seen, unknownLetters, written } from "./maths.js";
 import { bytesOf, fetched, opened } from "./model.js";
 
 const SHOWN = 8; // bars
 const MAPPED = 48; // tokens in a map of attention: a pixel and a half each, on a phone
+const TRIED = 121; // tokens that a change is tried on
 const LONGEST = 2000; // letters of a beginning
 const STORIES = 8;
 const PANELS = {
@@ -33,6 +35,7 @@ const PANELS = {
   count: "Count",
   try: "Experiments",
 };
+const FULL = "The page keeps no longer text. Begin anew, or fork the story earlier.";
 const KS = [1, 2, 3, 4, 5, 8, 10, 20, 50, 100, null];
 
 class Workshop {
@@ -65,8 +68,11 @@ class Workshop {
     this.place = slider("Look behind token", { name: "token", min: 0, max: data.room - 1 }, (at) =>
       this.latest(() => this.select(at)),
     );
-    this.inside = el("div", { hidden: true }, this.picker, this.beginnings(), this.text);
-    this.below = el("div", { hidden: true }, this.place.field, ...Object.values(this.benches));
+    const group = { role: "group", "aria-label": "The model and its text", tabindex: -1 };
+    const parts = [this.picker, this.beginnings(), this.text];
+    this.inside = el("div", { class: "wk-inside", hidden: true, ...group }, ...parts);
+    const benches = Object.values(this.benches);
+    this.below = el("div", { hidden: true }, this.place.field, this.writers, ...benches);
     root.append(
       form("wk-workshop", this.stillText, this.fetch, this.inside, this.live, this.below),
     );
@@ -92,7 +98,7 @@ class Workshop {
   }
 
   async loading() {
-    this.model = await opened(this.engine, bytesOf(await fetched(this)));
+    this.model = await opened(this, bytesOf(await fetched(this)));
     if (!this.root.contains(this.inside)) {
       this.model.close(); // the figure was reset meanwhile
       return;
@@ -102,7 +108,9 @@ class Workshop {
     this.inside.hidden = false;
     this.below.hidden = false;
     this.stillText.hidden = true;
+    const held = document.activeElement === this.fetch;
     this.fetch.hidden = true;
+    if (held) this.inside.focus({ preventScroll: true }); // a keyboard goes on from here
     await this.begin(this.prompts[0]);
   }
 
@@ -140,6 +148,11 @@ class Workshop {
 
   words(id) {
     return this.model.tokenizer.decode([id]);
+  }
+
+  /** The text up to the chosen token, of a long one its end: what a change is tried on. */
+  prompt() {
+    return this.ids.slice(Math.max(0, this.at + 1 - TRIED), this.at + 1);
   }
 
   // The text
@@ -196,7 +209,7 @@ class Workshop {
   async write(nTokens) {
     const room = this.room - this.ids.length;
     if (room <= 0) {
-      say(this.live, "The page keeps no longer text. Begin anew, or fork the story earlier.");
+      say(this.live, FULL);
       return;
     }
     this.stop.disabled = false;
@@ -207,7 +220,9 @@ class Workshop {
       this.text.append(this.span(this.ids.length - 1));
       this.text.scrollTop = this.text.scrollHeight;
     });
+    const held = document.activeElement === this.stop;
     this.stop.disabled = true;
+    if (held) this.writers.firstChild.focus({ preventScroll: true });
     this.stories[this.story] = this.ids;
     await this.fill();
     const added = this.model.tokenizer.decode(this.ids.slice(prompt.length));
@@ -258,12 +273,17 @@ class Workshop {
     this.bench = name;
     for (const [key, bench] of Object.entries(this.benches)) bench.hidden = key !== name;
     this.place.field.hidden = name === "count";
+    this.writers.hidden = name !== "write" && name !== "look";
     this.root.dispatchEvent(new Event("toggle")); // the page may become shorter
     this.later(() => this.render());
   }
 
   showBench(name) {
-    for (const input of this.picker.querySelectorAll("input")) input.checked = input.value === name;
+    const held = this.below.contains(document.activeElement); // by what is hidden at once
+    for (const input of this.picker.querySelectorAll("input")) {
+      input.checked = input.value === name;
+      if (held && input.checked) input.focus();
+    }
     this.turnTo(name);
   }
 
@@ -271,6 +291,13 @@ class Workshop {
 
   writing() {
     this.stop = button("Stop", () => this.model?.stop(), { disabled: true });
+    this.writers = el(
+      "div",
+      { class: "wk-row wk-writers" },
+      button("One token", () => this.later(() => this.write(1))),
+      button(`${this.many} tokens`, () => this.later(() => this.write(this.many))),
+      this.stop,
+    );
     const first = [["best", "the most probable"], ["chance", "by chance"]]; // prettier-ignore
     const now = this.byChance ? "chance" : "best";
     const pick = choices("Take the next token", "pick", first, now, (value) => {
@@ -309,13 +336,6 @@ class Workshop {
     return el(
       "div",
       { class: "wk-bench wk-writing" },
-      el(
-        "div",
-        { class: "wk-row" },
-        button("One token", () => this.later(() => this.write(1))),
-        button(`${this.many} tokens`, () => this.later(() => this.write(this.many))),
-        this.stop,
-      ),
       el("div", { class: "wk-bars" }, this.bars),
       el(
         "p",
@@ -368,7 +388,10 @@ class Workshop {
       await this.select(this.at + 1);
       return;
     }
-    if (this.at + 2 > this.room) return;
+    if (this.at + 2 > this.room) {
+      say(this.live, FULL);
+      return;
+    }
     let note = "";
     if (taken !== undefined) {
       note = `The story forks: “${seen(this.words(id))}” in place of “${seen(this.words(taken))}”.`;
@@ -411,8 +434,8 @@ class Workshop {
           this.later(() => this.render());
         };
         const one = button("", chosen, { class: "wk-head", "aria-pressed": "false" });
-        one.append(map, `${layer + 1}.${head + 1}`);
-        one.setAttribute("aria-label", `Layer ${layer + 1}, head ${head + 1}`);
+        one.append(map, `${layer}.${head}`);
+        one.setAttribute("aria-label", `Layer ${layer}, head ${head}`);
         this.maps.push({ layer, head, map, one });
       }
     }
@@ -426,7 +449,7 @@ class Workshop {
       el(
         "p",
         { class: "wk-words" },
-        `The attention of each head, layer by layer: a row for each token, a column for each that it reads; of a long text, for the last ${MAPPED} up to the chosen one. Choose a head, and the text above is painted with what the chosen token reads.`,
+        `The attention of each head, layer by layer: a row for each token, a column for each that it reads; of a long text, for the last ${MAPPED} up to the chosen one. Layers and heads are counted from 0: map 2.3 is that of head 3 of layer 2. Choose a head, and the text above is painted with what the chosen token reads.`,
       ),
       grid,
       shareBar(),
@@ -460,7 +483,7 @@ class Workshop {
     const most = ranked(own).slice(0, 3);
     const read = most.map((j) => `“${seen(this.words(this.ids[j]))}” ${fixed(own[j], 2)}`);
     this.reads.textContent =
-      `Head ${head + 1} of layer ${layer + 1} reads, from “${seen(this.words(this.ids[at]))}”: ` +
+      `Head ${head} of layer ${layer} reads, from “${seen(this.words(this.ids[at]))}”: ` +
       `${read.join(", ")}.`;
     const pairs = (list) => list.map(([id, p]) => `${seen(this.words(id))} ${fixed(p, 2)}`).join("  ");
     const rows = stages.map(({ name, write, stream, says, like }) =>
@@ -474,7 +497,7 @@ class Workshop {
 function stageName(name) {
   const [part, layer] = name.split(" ");
   if (layer === undefined) return "embedding";
-  return `${part === "self_attention" ? "attention" : "feed-forward"} ${Number(layer) + 1}`;
+  return `${part === "self_attention" ? "attention" : "feed-forward"} ${layer}`;
 }
 
 /** The colours of 256 shares from 0 to 1: red, green, blue, and no transparency. */

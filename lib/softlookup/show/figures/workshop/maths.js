@@ -4,9 +4,6 @@ import { sum } from "../../kit/maths.js";
 
 export const mean = (values) => (values.length === 0 ? NaN : sum(values) / values.length);
 
-/** The entropy in bits. */
-export const bits = (weights) => sum(weights.map((p) => (p > 0 ? -p * Math.log2(p) : 0)));
-
 /** A token as a reader can see it: its spaces and line breaks, or its bytes. */
 export function seen(words) {
   if (words.includes("\uFFFD")) return "part of a letter";

@@ -33,18 +33,34 @@ export function bytesOf(letters) {
   }
 }
 
-/** A model of a file: {tokenizer, config, ask, stop, close}. */
-export async function opened(source, bytes) {
+/** A model of a file: {tokenizer, config, ask, stop, close}. The figure has controls for so many
+ *  layers and heads, and room for so many tokens; a model of other sizes is refused. */
+export async function opened({ engine: source, layers, heads, room }, bytes) {
   const { engine } = new Function(`return ${source};`)();
   const { tensors, metadata } = wholeFile(engine, bytes);
   if (metadata.softlookup !== "gpt" || metadata.tokenizer === undefined)
     throw new Error("the file holds no model with byte pairs");
-  const config = JSON.parse(metadata.config);
-  const tokenizer = engine.BytePairTokenizer.from(JSON.parse(metadata.tokenizer));
-  const entries = Object.entries(tensors).map(([name, { numbers }]) => [name, numbers]);
+  const config = jsonIn(metadata, "config");
+  const tokenizer = engine.BytePairTokenizer.from(jsonIn(metadata, "tokenizer"));
+  const sizes = config.n_layers === layers && config.n_heads === heads && config.context >= room;
+  if (!sizes || config.vocab_size !== tokenizer.size)
+    throw new Error("the file holds a model of other sizes than those of this figure");
   const there = startSomewhere(source, engine);
-  await there.ask("load", { config, state: Object.fromEntries(entries) });
+  try {
+    await there.ask("load", { config, tensors });
+  } catch (error) {
+    there.close();
+    throw error;
+  }
   return { tokenizer, config, ...there };
+}
+
+function jsonIn(metadata, name) {
+  try {
+    return Object(JSON.parse(metadata[name]));
+  } catch {
+    throw new Error(`the file does not say its ${name}`);
+  }
 }
 
 function wholeFile({ readSafetensors }, bytes) {
