@@ -262,8 +262,11 @@ def test_words_give_way_when_all_tokens_are_one(open_figure):
 
 def test_where_there_is_no_room_a_dot_stands_alone(open_figure):
     crowd = X[:1] + 1e-1 * X.repeat(4, 1)
-    page = open_figure(CollapseCloud(BLOCKS, crowd, ["somebody"] * 20))
-    page.add_style_tag(content=".cc-token text { stroke: none !important }")  # letters alone
+    letters_alone = ".cc-token text { stroke: none !important }"
+    never_there = ".cc-token { transition-duration: 1h !important }"  # nothing may move at first
+    page = open_figure(
+        CollapseCloud(BLOCKS, crowd, ["somebody"] * 20), style=letters_alone + never_there
+    )
     assert page.locator(".cc-dot").count() == 20
     assert 0 < page.locator(".cc-token text:visible").count() < 20
     kept = [box.bounding_box() for box in page.locator(".cc-token text:visible").all()]

@@ -189,13 +189,16 @@ class Cloud {
     const [residual, cosine] = [run.residual[this.depth], run.cosine[this.depth]];
     this.slider.show(String(this.depth), this.depth, `${this.depth} of ${this.last} blocks`);
     const dots = run.points[this.depth].map(([x, y]) => [x * this.unit, -y * this.unit]);
+    // First of all: what is measured below would make the tokens fly in from the middle at first.
+    this.tokens.forEach((token, i) => {
+      token.style.transform = `translate(${dots[i].map((c) => `${c.toFixed(2)}px`).join(", ")})`;
+    });
     const corners = placeWords(
       dots,
       this.words.map((word) => (this.cloud.clientWidth < 250 ? 8 : 6) * [...word].length),
       residual * this.length,
     );
     this.tokens.forEach((token, i) => {
-      token.style.transform = `translate(${dots[i].map((c) => `${c.toFixed(2)}px`).join(", ")})`;
       token.classList.toggle("cc-mute", !corners[i]);
       const [dx, dy] = corners[i] ?? [0, 0];
       token.lastChild.setAttribute("x", dx);
