@@ -225,7 +225,8 @@ class Predictions(SphinxTransform):
         words = hashlib.sha256(f"{data['kind']} {question.astext()}".encode()).hexdigest()
         question["page"], question["question"] = self.env.docname, words[:10]
         question["reveal"] = {key: data[key] for key in ("answer", "within", "wrong")}
-        question["reveal"]["isPercent"] = bool(PERCENT.search(question.astext()))
+        asks_percent = data["kind"] == "number" and PERCENT.search(question.astext())
+        question["reveal"]["isPercent"] = bool(asks_percent)
         self.hide_call(reveal.cell)
         self.cover(reveal.cell, question["name"])
         return ""

@@ -458,6 +458,40 @@ def check_faults(page: Page, expected: list[str]) -> list[str]:
     return faults
 
 
+GUESSES = """() => {
+  const questions = [...document.querySelectorAll(".bk-prediction[data-reveal]")];
+  const faults = new Set();
+  const look = (what) => {
+    for (const one of questions) {
+      const said = one.querySelector("[role=status]").textContent.trim();
+      if (!one.classList.contains("bk-settled") || said === "") {
+        faults.add(`${one.id}: ${what} does nothing`);
+      }
+    }
+    document.querySelector("#bk-forget").click();
+  };
+  const most = Math.max(...questions.map((one) => one.querySelectorAll("[type=radio]").length), 1);
+  for (let k = 0; questions.length > 0 && k < most; k += 1) {
+    for (const one of questions) {
+      const choices = [...one.querySelectorAll("[type=radio]")];
+      if (choices.length > 0) choices[Math.min(k, choices.length - 1)].checked = true;
+      const field = one.querySelector("[type=text]");
+      if (field) field.value = one.dataset.kind === "shape" ? "1, 2" : "1";
+      one.querySelector("[type=submit]").click();
+    }
+    look(`guess ${k + 1}`);
+  }
+  for (const one of questions) one.querySelector("[data-show]").click();
+  if (questions.length > 0) look("Show me");
+  return [...faults];
+}"""
+
+
+def guess_faults(page: Page) -> list[str]:
+    """Each prediction answers each choice, a written guess, and who wants to be shown."""
+    return page.evaluate(GUESSES)
+
+
 def focus_faults(page: Page, stops: int) -> list[str]:
     """The first places that the tab key reaches get a ring: an outline, or a circle drawn."""
     faults = []

@@ -23,6 +23,7 @@ from site_checks import (
     focus_faults,
     fold_faults,
     formula_faults,
+    guess_faults,
     head_faults,
     id_faults,
     link_faults,
@@ -67,8 +68,8 @@ BUDGET = 600_000  # bytes of a page's first load
 def test_page_is_sound(browser: Browser, site: Path, page_name: str) -> None:
     """No foreign request, script error, axe violation, sideways scroll or nameless figure; light.
 
-    Each check cell passed, and is one closed line; each optional section is folded, and drawn when
-    it opens.
+    Each check cell passed, and is one closed line; each prediction answers every choice; each
+    optional section is folded, and drawn when it opens.
 
     What surrounds the article folds on a narrow screen, so axe sees it four times. The article's
     colours change with the mode and not with the width, its places with the width alone: axe sees
@@ -88,7 +89,7 @@ def test_page_is_sound(browser: Browser, site: Path, page_name: str) -> None:
         found += fold_faults(page, OPENING, expected=page_name in OPTIONAL)
         unfold(page)
         found += [*drawing_faults(page), *formula_faults(page), *figure_faults(page)]
-        found += [*id_faults(page), *check_faults(page, checks)]
+        found += [*id_faults(page), *check_faults(page, checks), *guess_faults(page)]
         page.evaluate("() => document.querySelectorAll('details').forEach((d) => (d.open = true))")
         for width in (*WIDTHS, NARROWEST):
             page.set_viewport_size({"width": width, "height": 900})
@@ -281,6 +282,9 @@ PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>A pa
 REST = '<details class="optional-rest"{}><summary>Read</summary><p>More.</p></details>'
 FOLD = f"<h2>{OPENING}more</h2>{{}}"
 FIGURE = REST.format("").replace("More.", "<figure><img width=0 height=0></figure>")
+DEAF = """<button id=bk-forget>Forget</button><div class=bk-prediction id=deaf data-reveal="{}">
+<input type=radio aria-label=a><button type=submit>Check</button><button data-show>Show</button>
+<p role=status></p></div>"""
 CHECK = '<details class="check" id="check-a"{}><summary>{}</summary></details>'
 
 
@@ -351,6 +355,8 @@ def test_planted_fault_is_reported(browser: Browser, plant, body: str, fault: st
         (CHECK.format("", "assert"), partial(check_faults, expected=["a"]), "does not say"),
         (CHECK.format("", PASSED), partial(check_faults, expected=["a", "b"]), "'check-b'"),
         (CHECK.format("", PASSED), partial(check_faults, expected=[]), "expected []"),
+        (DEAF, guess_faults, "guess 1 does nothing"),
+        (DEAF, guess_faults, "Show me does nothing"),
         ('<p id="a">x</p><svg><g id="a"></g></svg>', id_faults, "an id stands twice: a"),
     ],
 )

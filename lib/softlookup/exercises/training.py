@@ -60,10 +60,10 @@ def check_rate(my_rate: Answer) -> str:
 
     Chapter: training#exercises
     """
-    for n_steps, n_warmup, peak in ((10, 4, 0.5), (7, 1, 2.0), (30, 29, 0.1), (5, 5, 1.0)):
+    for n_steps, n_warmup, peak in ((10, 4, 0.5), (7, 1, 2.0), (30, 29, 0.1), (5, 4, 1.0)):
         for step in range(1, n_steps + 1):
             sizes = {"step": step, "n_steps": n_steps, "n_warmup": n_warmup, "peak": peak}
-            up, down = step / n_warmup, (n_steps - step) / max(n_steps - n_warmup, 1)
+            up, down = step / n_warmup, (n_steps - step) / (n_steps - n_warmup)
             expected = peak * (up if step <= n_warmup else down)
             found = scalar(my_rate(*sizes.values()), "The rate")
             if math.isclose(found, expected, rel_tol=1e-5, abs_tol=1e-6):
