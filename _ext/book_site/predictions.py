@@ -154,13 +154,14 @@ def follows(cell: nodes.container) -> Iterator[nodes.Node]:
 
     A cell that only checks what was found out says so in words, and one whose code is folded shows
     a figure of it: they belong to what follows. A paragraph that ends in a colon does not, where it
-    stands right before code in sight: it introduces that code.
+    stands right before code in sight: it introduces that code. Nor does a box in which a prediction
+    stands: no question lies under the cover of another one.
     """
-    ends = (nodes.section, nodes.transition, nodes.footnote, prediction)
+    ends = (nodes.section, nodes.transition, nodes.footnote)
     found, is_code = [], False
     for node in cell.parent.children[cell.parent.index(cell) + 1 :]:
         is_code = is_part(node, "cell_code") and FOLDED.isdisjoint(node["classes"])
-        if is_code or isinstance(node, ends):
+        if is_code or isinstance(node, ends) or any(node.findall(prediction)):
             break
         found.append(node)
     while found and isinstance(found[-1], nodes.Invisible):

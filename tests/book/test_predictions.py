@@ -11,6 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
+from bs4 import BeautifulSoup, Tag
 from conftest import ROOT
 from playwright.sync_api import Browser, Page
 from site_checks import axe_faults, focus_faults, open_page, scroll_faults, watched
@@ -83,6 +84,16 @@ GUESSES = [
     LONG, ("", FLAT), "Long.",
 ]  # fmt: skip
 
+IN_A_ROW = [
+    "# In a row",
+    NUMBER, ("", STRETCH), "Nine.",
+    f"::::{{admonition}} An aside\n{SHARE}\n::::", ("", THIRD), "A third.",
+    CHOICE, ("", COSINE), "It stays.", "(a-mark)=",
+    SHAPE, ("", PRODUCT), "Rows are tokens.", NEXT,
+    PER_CENT, ("", PART), "The code is in sight.", ("", 'print("in sight")'), "So it is.",
+    LONG, ("", FLAT), "Long.",
+]  # fmt: skip
+
 
 def outputs_of(source: str, names: dict) -> list[nbformat.NotebookNode]:
     """Run a cell: what it prints, and what it shows."""
@@ -144,9 +155,9 @@ def build(folder: Path, **pages: list) -> tuple[int, str]:
 def guesses(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page with predictions of each kind."""
     folder = tmp_path_factory.mktemp("book")
-    status, said = build(
-        folder, **{"01_guesses": GUESSES, "02_more": ["# More", NUMBER, ("", STRETCH), "Nine."]}
-    )
+    more = ["# More", NUMBER, ("", STRETCH), "Nine."]
+    pages = {"01_guesses": GUESSES, "02_more": more, "03_in_a_row": IN_A_ROW}
+    status, said = build(folder, **pages)
     assert status == 0, said
     return folder / "_build" / "html" / "chapters" / "01_guesses.html"
 
@@ -723,6 +734,76 @@ def test_the_search_finds_question_and_answer(guesses):
     entries = path.read_text(encoding="utf-8")
     for word in ("threefold", "ninefold"):
         assert word in entries
+
+
+# One question after the other ---------------------------------------------------------------------
+
+SAY_ALL = {
+    "static-temperature",
+    "nlm-overfit-verbs",
+    "soft-tie",
+    "transformer-source",
+    "objectives-place",
+}
+"""The book's questions that stand right below the cover of another one. What leads over to them
+lies under that cover, so each must say by itself all that a guess needs, and nothing that answers
+the other one. Somebody has to read that before a name is added; a heading of its own spares a
+question the list.
+"""
+
+
+def questions(html: str) -> list[Tag]:
+    """The predictions of a page."""
+    return BeautifulSoup(html, "html.parser").select(".bk-prediction")
+
+
+def name_of(question: Tag) -> str:
+    """The name of a prediction."""
+    return question["id"].removeprefix("prediction-")
+
+
+def below_a_cover(html: str) -> set[str]:
+    """The predictions that follow right on what another one covers."""
+
+    def is_seen(tag: Tag) -> bool:
+        return tag.name != "span" or tag.get_text() != ""  # a mark for links is empty
+
+    found = set()
+    for question in questions(html):
+        before = question.find_previous_sibling(is_seen)
+        if before is not None and "bk-covered" in before.get("class", []):
+            found.add(name_of(question))
+    return found
+
+
+def under_a_cover(html: str) -> set[str]:
+    """The predictions that lie under what another one covers."""
+    return {name_of(one) for one in questions(html) if one.find_parent(class_="bk-covered")}
+
+
+def test_no_question_lies_under_a_cover_and_one_right_below_is_found(guesses):
+    html = guesses.with_name("03_in_a_row.html").read_text(encoding="utf-8")
+    assert len(questions(html)) == 6
+    assert under_a_cover(html) == set()  # not the one in an aside, either
+    assert below_a_cover(html) == {"cosine", "shape"}
+
+
+def test_the_question_in_an_aside_can_be_answered_first(browser, guesses):
+    with watched(browser) as (page, faults, _):
+        open_page(page, guesses.with_name("03_in_a_row.html"))
+        assert guess(page, "share", "1/3") == "Right: 0.3333."
+        assert open_ones(page) == {"share"}
+        assert faults == []
+
+
+def test_what_a_guess_needs_lies_under_no_cover(site: Path):
+    below = set()
+    for path in sorted((site / "chapters").glob("*.html")):
+        html = path.read_text(encoding="utf-8")
+        if "bk-prediction" in html:
+            assert under_a_cover(html) == set(), path.name
+            below |= below_a_cover(html)
+    assert below == SAY_ALL
 
 
 # Pairing, when the book is built ------------------------------------------------------------------
