@@ -240,6 +240,25 @@ def test_wide_things_scroll_by_keyboard(browser: Browser, site: Path) -> None:
 
 
 @pytest.mark.browser
+def test_a_drawing_stands_on_a_phone_without_scrolling(browser: Browser, site: Path) -> None:
+    """Each drawing of an architecture, in folded sections too, has room on a page of 390 pixels."""
+    too_wide = """() => [...document.querySelectorAll('figure svg.sl-drawing')].map((svg) => {
+      for (let fold = svg.closest('details'); fold; fold = fold.parentElement.closest('details'))
+        fold.open = true;
+      const {scrollWidth, clientWidth} = svg.parentElement;
+      return [svg.closest('figure').id, scrollWidth, clientWidth];
+    }).filter(([, drawn, room]) => drawn > room || room === 0)"""
+    drawn = [name for name in site_pages() if "sl-drawing" in (site / name).read_text("utf-8")]
+    assert len(drawn) > 15
+    found, phone = {}, {"width": 390, "height": 900}
+    with watched(browser, viewport=phone, java_script_enabled=False) as (page, _, _loaded):
+        for name in drawn:
+            page.goto((site / name).as_uri())
+            found[name] = page.evaluate(too_wide)
+    assert {name: figures for name, figures in found.items() if figures} == {}
+
+
+@pytest.mark.browser
 def test_entrance_leads_to_the_front_page(browser: Browser, site: Path) -> None:
     """`index.html` sends the reader on."""
     with watched(browser) as (page, faults, _):

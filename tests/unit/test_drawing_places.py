@@ -10,7 +10,10 @@ from softlookup.show import drawing, show_drawing
 from softlookup.show.drawing.description import read
 from softlookup.show.drawing.geometry import Rect, around, crossing, segments, span
 from softlookup.show.drawing.layout import Layout, laid_out
+from softlookup.show.drawing.svg import SMALLEST
 from softlookup.show.drawing.text import Run, line_width, runs
+
+PHONE = 350  # pixels that a picture has on a page of 390
 
 GOOD = {
     "grid": """
@@ -134,6 +137,46 @@ def test_a_drawing_is_dense_where_it_is_asked(layouts):
     show_drawing(**GOOD, dense=True)
     usual, dense = ([place.y for _, place in layout.boxes.values()] for layout in layouts)
     assert max(dense) - min(dense) < 0.9 * (max(usual) - min(usual))
+
+
+def width(layout: Layout) -> float:
+    """From the first box to the last."""
+    places = [place for _, place in layout.boxes.values()]
+    return max(place.right for place in places) - min(place.left for place in places)
+
+
+@pytest.mark.parametrize("draw", DRAWINGS, ids=lambda draw: draw.__name__)
+def test_a_close_drawing_is_as_high_and_no_wider_and_nothing_overlaps(draw, layouts, monkeypatch):
+    draw()
+    monkeypatch.setattr(drawing, "USUAL", drawing.USUAL.close)
+    draw()
+    usual, close = layouts
+    assert faults(close) == []
+    assert shared(close) == []
+    assert width(close) < width(usual)
+    assert close.boxes.keys() == usual.boxes.keys()
+    for name, (_, place) in close.boxes.items():
+        before = usual.boxes[name][1]
+        assert (place.top, place.bottom) == (before.top, before.bottom)
+
+
+def test_six_columns_of_words_stand_on_a_phone_where_they_are_close(layouts):
+    words = ["he", "[MASK]", "entarté", "with", "a\u200b", "pie"]
+    names = [f"w{k}" for k in range(6)]
+    six = {
+        **{"grid": f"{' '.join(['net'] * 6)}\n{' '.join(names)}", "learned": {"net": "net"}},
+        **{"data": dict(zip(names, words, strict=True)), "arrows": "w0 -> net"},
+        **{key: GOOD[key] for key in ("name", "alt", "caption")},
+    }
+    show_drawing(**six)
+    show_drawing(**six, close=True)
+    show_drawing(**six, close=True, dense=True)
+    usual, close, both = layouts
+    assert SMALLEST * width(usual) > PHONE
+    assert SMALLEST * width(close) < PHONE
+    assert width(both) == width(close)
+    apart = [one.boxes["w0"][1].y - one.boxes["net"][1].y for one in (close, both)]
+    assert apart[1] < 0.9 * apart[0]
 
 
 def test_two_arrows_that_change_places_take_lanes_of_their_own():

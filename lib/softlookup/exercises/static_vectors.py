@@ -1,16 +1,17 @@
 """Checks of chapter 6: tags, averages, what reaches what, a tagger, search by meaning."""
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import torch
 from torch import Tensor
 
 from softlookup.attention import attention
 from softlookup.data import TaggedSentence, tagged_sentences
-from softlookup.exercises.compare import compare, draw, numbers
+from softlookup.exercises.compare import close, compare, draw, numbers
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.masks import causal_mask, window_mask
 from softlookup.words import (
@@ -26,6 +27,8 @@ from softlookup.words.word2vec import train_word2vec
 TAGS = ("O", "B-PERSON", "I-PERSON", "B-PLACE", "I-PLACE", "B-ORG", "I-ORG")
 REQUIRED_F1 = 0.95
 REQUIRED_RECALL = 0.9
+FORMULA = 1e-13  # formulas come within 1e-15 of each other; central differences, 1e-10 at best
+NEAR = 1e-3  # less than this off: no other formula, but too few digits
 TRUTHS = ("True", "False", "tensor(True)", "tensor(False)")
 CHANGED = "Your function changed X itself. Work on a copy: X.clone()."
 NEWS = (
@@ -193,14 +196,19 @@ def check_gradient(answer: Answer) -> str:
     Chapter: static_vectors#exercises
     """
     aside = "The shape is right, the numbers are not. Check it with 0.001 more in one number of Q."
-    short = "Where a row of Q is very short, your numbers are wrong: differences do not reach there"
+    short = "Where a row of Q is very short, your numbers are wrong: divide by its own length."
     for n, d, temperature in ((3, 2, 1.0), (5, 7, 0.3), (4, 3, 0.5)):
         Q, D = draw(n, d, seed=n), 2 * draw(n, d, seed=n + 1)
         if n == 4:
-            Q[0], aside = 1e-7 * Q[0], f"{short}, the formula does."
+            Q[0], aside = 1e-7 * Q[0], short
         expected, mistakes = _contrastive_gradients(Q, D, temperature)
-        found = _without_autograd(answer, Q, D, temperature)
-        compare(found, expected, "Your gradient", mistakes, aside)
+        found = numbers(_without_autograd(answer, Q, D, temperature), expected, "Your gradient")
+        largest = expected.abs().amax(dim=1, keepdim=True)
+        found, right = found / largest, expected / largest
+        known = [(mistaken / largest, advice) for mistaken, advice in mistakes]
+        known = [(mistaken, advice) for mistaken, advice in known if not close(mistaken, right)]
+        told = partial(_too_few_digits, otherwise=aside)
+        compare(found, right, "Your gradient", known, told, tolerance=FORMULA)
     return "The own document pulls, each other one pushes, the near ones most."
 
 
@@ -420,6 +428,18 @@ def _without_autograd(answer: Answer, *arguments: object) -> object:
     if kept:
         raise Wrong("PyTorch's automatic differentiation did that. Work the formula out yourself.")
     return found
+
+
+def _too_few_digits(found: Tensor, expected: Tensor, otherwise: str) -> str:
+    """What to say about a gradient that is nearly right; its rows are shares of their largest."""
+    off = (found - expected).abs().max().item()
+    if off > NEAR:
+        return otherwise
+    return (
+        f"Your numbers are right to {-math.ceil(math.log10(off))} digits; a formula in Q's float64 "
+        "reaches thirteen. Differences do not, whatever their step. Neither does float32, which "
+        "torch.zeros makes, nor a length to which something small is added."
+    )
 
 
 def _contrastive_gradients(

@@ -1,5 +1,6 @@
 """Answers to the exercises of chapter 6: right, and wrong with the words that they get."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -361,31 +362,45 @@ def by_autograd(Q, D, temperature):
     return Q.grad
 
 
-def by_differences(step, relative=False):
-    """The slope between two points on both sides."""
+def by_differences(step, relative=False, weights=((1, 1 / 2),)):
+    """The slope between points on both sides, as far away as it says or as the row is long."""
 
     def of(Q, D, temperature):
         grad = torch.zeros_like(Q)
         for i in range(Q.shape[0]):
             for c in range(Q.shape[1]):
                 h = step * Q[i].norm() if relative else step
-                up, down = Q.clone(), Q.clone()
-                up[i, c] += h
-                down[i, c] -= h
-                change = contrastive_loss(up, D, temperature) - contrastive_loss(
-                    down, D, temperature
-                )
-                grad[i, c] = change / (2 * h)
+                for k, weight in weights:
+                    up, down = Q.clone(), Q.clone()
+                    up[i, c] += k * h
+                    down[i, c] -= k * h
+                    change = contrastive_loss(up, D, temperature) - contrastive_loss(
+                        down, D, temperature
+                    )
+                    grad[i, c] += weight * change / h
         return grad
 
     return of
 
 
-def gradient(truth=1.0, project=True, by_length=True, by_n=True, power=1, turned=False, raw=False):
+FOUR_POINTS = ((1, 2 / 3), (2, -1 / 12))
+
+
+def gradient(
+    truth=1.0,
+    project=True,
+    by_length=True,
+    by_n=True,
+    power=1,
+    turned=False,
+    raw=False,
+    least=0.0,
+    added=0.0,
+):
     """The book's solution, with one of its parts exchanged."""
 
     def of(Q, D, temperature):
-        n, length = len(Q), Q.norm(dim=1, keepdim=True)
+        n, length = len(Q), Q.norm(dim=1, keepdim=True).clamp(min=least) + added
         q, d = Q / length, D / D.norm(dim=1, keepdim=True)
         p = torch.softmax(q @ d.mT / temperature, dim=1) - truth * torch.eye(n, dtype=Q.dtype)
         by_q = (p.mT if turned else p) @ (D if raw else d) / temperature**power
@@ -397,9 +412,53 @@ def gradient(truth=1.0, project=True, by_length=True, by_n=True, power=1, turned
     return of
 
 
+def by_forces(Q, D, temperature):
+    """Another solution, in plain Python: each document pulls or pushes."""
+    Q, D = Q.tolist(), D.tolist()
+    documents = [[x / math.hypot(*row) for x in row] for row in D]
+    rows = []
+    for i, row in enumerate(Q):
+        length = math.hypot(*row)
+        q = [x / length for x in row]
+        cosines = [sum(a * b for a, b in zip(q, d, strict=True)) for d in documents]
+        likely = [math.exp(cosine / temperature) for cosine in cosines]
+        forces = [one / sum(likely) - (i == j) for j, one in enumerate(likely)]
+        rows.append(
+            [
+                sum(
+                    force * (d[c] - cosine * q[c])
+                    for force, d, cosine in zip(forces, documents, cosines, strict=True)
+                )
+                / (length * temperature * len(Q))
+                for c in range(len(q))
+            ]
+        )
+    return rows
+
+
+def by_jacobians(Q, D, temperature):
+    """Another solution, in NumPy: the matrix of the division by the length, query by query."""
+    Q, d = Q.numpy(), D.numpy() / np.linalg.norm(D.numpy(), axis=1, keepdims=True)
+    grad = np.zeros_like(Q)
+    for i, row in enumerate(Q):
+        length = np.linalg.norm(row)
+        across = np.eye(len(row)) / length - np.outer(row, row) / length**3
+        p = np.exp(d @ row / length / temperature)
+        grad[i] = across @ (p @ d / p.sum() - d[i]) / temperature / len(Q)
+    return grad
+
+
+def in_float32(Q, D, temperature):
+    grad = torch.zeros(Q.shape)
+    grad[:] = gradient()(Q, D, temperature)
+    return grad
+
+
 RIGHT[check_gradient] = [
     (gradient(),),
     (lambda *a: gradient()(*a).numpy(),),
+    (by_forces,),
+    (by_jacobians,),
 ]
 WRONG[check_gradient] = [
     (..., "Nothing to check so far: return a table as large as Q"),
@@ -422,10 +481,22 @@ WRONG[check_gradient] = [
         "automatic differentiation did that",
     ),
 ]
+FEW_DIGITS = "Differences do not, whatever their step"
+WRONG[check_gradient] += [(by_differences(10.0**-k), FEW_DIGITS) for k in range(2, 13)]
 WRONG[check_gradient] += [
-    (by_differences(10.0**-k), "differences do not reach there") for k in range(4, 9)
+    (by_differences(10.0**-k, relative=True), FEW_DIGITS) for k in range(2, 13)
 ]
-WRONG[check_gradient] += [(by_differences(10.0**-k), "not") for k in range(9, 13)]
+WRONG[check_gradient] += [
+    (by_differences(10.0**-k, relative=True, weights=FOUR_POINTS), FEW_DIGITS) for k in range(1, 7)
+]
+WRONG[check_gradient] += [
+    (by_differences(1e-5, relative=True), "right to 9 digits; a formula in Q's float64"),
+    (in_float32, "Neither does float32, which torch.zeros makes"),
+    (lambda *a: gradient()(*a).float(), "right to 7 digits"),
+    (gradient(least=1e-6), "Where a row of Q is very short, your numbers are wrong"),
+    (gradient(added=1e-8), "a length to which something small is added"),
+    (lambda *a: 1.05 * gradient()(*a), "the numbers are not. Check it with 0.001 more"),
+]
 
 
 # Who paid whom?

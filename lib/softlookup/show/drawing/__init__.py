@@ -33,6 +33,7 @@ def show_drawing(
     alt: str,
     caption: str,
     dense: bool = False,
+    close: bool = False,
 ) -> None:
     """Draw an architecture, as the grid says and as the arrows lead.
 
@@ -57,6 +58,8 @@ def show_drawing(
         alt: The finding in words, for who cannot see the picture.
         caption: What stands below it.
         dense: With less room between rows and in boxes: a high drawing still fits a screen.
+        close: With less room between columns and beside the text of boxes: a drawing of many
+            columns still fits a phone.
 
     Raises:
         ValueError: A name is unknown or twice there, a row too short, an arrow has no free way, a
@@ -74,6 +77,7 @@ def show_drawing(
         "joint": dict.fromkeys(joints.split(), ""),
     }
     described = read(grid, kinds, arrows, frames)
-    svg = drawn(laid_out(described, DENSE if dense else USUAL), alt)
+    spacing = DENSE if dense else USUAL
+    svg = drawn(laid_out(described, spacing.close if close else spacing), alt)
     page = figure_html(svg, caption=caption, name=name)
     display({"text/html": page, "text/plain": f"Figure: {alt}"}, raw=True)

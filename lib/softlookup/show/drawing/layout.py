@@ -1,7 +1,7 @@
 """From a description to places: how large each box is, where it stands, where arrows run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from softlookup.checks import require
 from softlookup.show.drawing.description import Arrow, Box, Description
@@ -9,7 +9,6 @@ from softlookup.show.drawing.geometry import Rect, around, is_level, segments, s
 from softlookup.show.drawing.routes import Wire, routed
 from softlookup.show.drawing.text import SMALL, block
 
-COLUMN_GAP = 22
 SMALLEST_BOX, ROUND = 44, 28  # the width of a box with a letter, and across a circle
 STACKED = 8  # by how much a stack stands out behind its first box
 FRAME_X, FRAME_Y, TITLE = 14, 12, 20  # a frame's room at the sides, above and below, for its title
@@ -19,11 +18,26 @@ SETTLE = 4  # rounds until frames have their room
 
 @dataclass(frozen=True)
 class Spacing:
-    """How much room there is: between rows, beside rows and columns of joints alone, in a box."""
+    """How much room there is.
+
+    Attributes:
+        row_gap: Between rows.
+        joint_gap: Beside rows and columns of joints alone.
+        padding: Above and below the text of a box, together.
+        column_gap: Between columns.
+        sides: Left and right of the text of a box, together.
+    """
 
     row_gap: int
     joint_gap: int
     padding: int
+    column_gap: int = 22
+    sides: int = 24
+
+    @property
+    def close(self) -> "Spacing":
+        """The same with less room from column to column."""
+        return replace(self, column_gap=12, sides=14)
 
 
 USUAL, DENSE = Spacing(26, 16, 16), Spacing(14, 9, 7)
@@ -87,7 +101,8 @@ def natural_size(box: Box, spacing: Spacing) -> tuple[float, float]:
     if box.kind == "words":
         return text.width + 4, text.height + 4
     more = STACKED if box.kind == "stack" else 0
-    return max(SMALLEST_BOX, text.width + 24) + more, text.height + spacing.padding + more
+    width, height = text.width + spacing.sides, text.height + spacing.padding
+    return max(SMALLEST_BOX, width) + more, height + more
 
 
 def _placed(
@@ -143,8 +158,9 @@ def _gaps(
         for k in range(n)
     ]
     joints = [kind == {"joint"} for kind in kinds]
-    usual = COLUMN_GAP if axis == "x" else spacing.row_gap
-    gaps = [float(spacing.joint_gap if joints[k] or joints[k + 1] else usual) for k in range(n - 1)]
+    usual = spacing.column_gap if axis == "x" else spacing.row_gap
+    near = min(spacing.joint_gap, usual)
+    gaps = [float(near if joints[k] or joints[k + 1] else usual) for k in range(n - 1)]
     for arrow in description.arrows:
         if not arrow.label:
             continue
