@@ -391,7 +391,13 @@ def check_gap(my_gap: Answer) -> str:
         if gap + 1 < n:
             mistakes += [(_with_each_word(words[gap:], 0, initial, A, B), ONLY_BEHIND)]
         place = f"With {n} words and a gap at place {gap} it is wrong."
-        otherwise = f"{place} Compare with the sum over all ways through a short text."
+
+        def otherwise(found: Tensor, right: Tensor, place: str = place) -> str:
+            total = found.sum().item()
+            if abs(total - 1) > 1e-6:
+                return f"{place} Your numbers sum to {total:.4g}; something must fill the gap."
+            return f"{place} Compare with the sum over all ways through a short text."
+
         states = {(n_states,): "One number for each word, not for each state: what do they say?"}
         answer = my_gap(words, gap, initial, A, B)
         compare(answer, expected, "Your answer", mistakes, otherwise, shapes=states)

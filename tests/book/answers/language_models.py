@@ -402,5 +402,6 @@ WRONG[check_gap] = [
     (lambda w, gap, i, A, B: book_gap(w[gap:], 0, i, A, B), "began at the gap"),
     (lambda w, gap, i, A, B: book_gap(w, gap, i, A.mT, B), "it is wrong"),
     (lambda w, gap, i, A, B: i, "not for each state"),
+    (lambda w, gap, i, A, B: 2 * book_gap(w, gap, i, A, B), "Your numbers sum to 2;"),
     (lambda w, gap, i, A, B: book_gap([*w, w[gap]], gap, i, A, B), "it is wrong"),
 ]
