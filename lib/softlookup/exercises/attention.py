@@ -454,6 +454,8 @@ def _column_mistakes(Q: Tensor, K: Tensor, V: Tensor, d_model: int) -> Mistakes:
         (V @ wide.mT, "You divide the scores by √d_model; it should be √d_k, the width of a key."),
         (V @ raw.softmax(dim=1).mT, "The scale is missing: divide the scores by √d_k."),
         (V @ (raw / len(Q)).softmax(dim=1).mT, "You divide by d_k itself; it should be √d_k."),
+        (V @ (raw / math.sqrt(Q.shape[1])).softmax(dim=1).mT, "You divide by √n. In columns d_k is "
+                                                              "the number of rows of Q."),
         (V @ (raw / math.sqrt(2)).softmax(dim=1).mT, "You always divide by √2, and here d_k is "
                                                      "3: take d_k from the number of rows of Q."),
     ]  # fmt: skip
@@ -495,7 +497,7 @@ def _backward_mistakes(
     dS = products - A * products.sum(dim=1, keepdim=True)
     over_queries = products - A * products.sum(dim=0, keepdim=True)
     slips = [
-        (dS * root, "The factor 1/√d_k of the scores belongs into the gradient, too."),
+        (dS * root, "The factor 1/√d_k of the scores belongs in the gradient, too."),
         (dS / root, "The factor 1/√d_k counts once, not twice."),
         (dA, "You skip the softmax: between A and S stands its Jacobian."),
         (products, "Of the Jacobian diag(p) − pp⊤ you took only the first part."),

@@ -279,12 +279,18 @@ def check_memory(my_memory: Answer) -> str:
         raise Wrong(f"With k numbers in the state {wanted}; yours are {shapes}.")
     first = None
     for n_phrases, texts in tests.items():
+        scores = []
         for text in texts:
             h = torch.zeros(k, dtype=torch.float64)
             for word in text[:-1]:
                 h = torch.tanh(W_h @ h + W_x[words.index(word)])
             many = 1 if text[1].endswith("s") else -1
-            first = _judge_memory(many * (w @ h).item(), n_phrases, text, first)
+            scores.append(many * (w @ h).item())
+        if n_phrases == 0 and max(scores) < 0:
+            every = "in every sentence w · h is on the wrong side"
+            raise Wrong(f"Right after the subject, {every}: above 0 means many. Turn a sign.")
+        for score, text in zip(scores, texts, strict=True):
+            first = _judge_memory(score, n_phrases, text, first)
     return "What the subject wrote lasts over sixty phrases, 180 words."
 
 

@@ -171,8 +171,8 @@ def check_decoder(answer: Answer) -> str:
         mistakes.append((right.softmax(dim=-1), "Those are probabilities. Return the scores."))
         d_model, n_layers, n_heads = sizes
         case = (
-            f"With {n_layers} blocks of width {d_model}, {n_heads} heads, {n_q} target tokens and "
-            f"{length} of {n_k} rows to be read: "
+            f"With {_some(n_layers, 'block')} of width {d_model}, {_some(n_heads, 'head')}, "
+            f"{_some(n_q, 'target token')} and {length} of {n_k} rows to be read: "
         )
         compare(
             found,
@@ -226,6 +226,10 @@ def _advice_on_order(found: list[str], words: list[str]) -> str:
     if breaks == 1:
         return "One break is the least. But where in the sentence does it spoil the fewest runs?"
     return f"The chain is broken in {breaks} places; one is enough for another order."
+
+
+def _some(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 _SENTENCES = (

@@ -188,6 +188,7 @@ WRONG[check_columns] = {
     "scaled by d_model": ((2, 2), columns_slip(lambda Q, X: math.sqrt(len(X))), "by √d_model"),
     "no scale": ((2, 2), columns_slip(lambda Q, X: 1), "scale is missing"),
     "scaled by d_k": ((2, 2), columns_slip(lambda Q, X: len(Q)), "d_k itself"),
+    "the root of n": ((2, 2), columns_slip(lambda Q, X: math.sqrt(Q.shape[1])), "divide by √n"),
     "a fixed root": ((2, 2), columns_slip(lambda Q, X: math.sqrt(2)), "always divide by √2"),
 }
 

@@ -261,6 +261,12 @@ def two_units(words):
     return torch.cat([W_x, -W_x], dim=1), W_h * torch.eye(2), torch.tensor([1.0, -1.0])
 
 
+def forgets_one(words):
+    W_x, W_h, w = by_hand(words)
+    W_x[words.index("dog")] = 3
+    return W_x, W_h, w
+
+
 def every_plural(words):
     _, W_h, w = by_hand(words)
     return torch.tensor([[3.0 if word.endswith("s") else -3.0] for word in words]), W_h, w
@@ -272,7 +278,8 @@ WRONG[check_memory] = [
     (lambda words: by_hand(words, hold=0.9), "fades"),
     (lambda words: by_hand(words, hold=1.0), "fades"),
     (lambda words: by_hand(words, hold=0.0), "Wrong over 1 phrases"),
-    (lambda words: by_hand(words, push=-3.0), "right after the subject"),
+    (lambda words: by_hand(words, push=-3.0), "Turn a sign"),
+    (forgets_one, "right after the subject"),
     (every_plural, "may write"),
     (lambda words: by_hand(words)[:2], "Return three tensors"),
     (lambda words: ("a", "b", "c"), "Return three tensors"),

@@ -13,9 +13,9 @@ RIGHT, WRONG = {}, {}
 # The next word of this book
 
 
-def counts_of(texts, words, discount):
+def counts_of(texts, words, discount, n=4):
     known = [word for word in words if word not in ("<unk>", "</s>")]
-    return KneserNey(texts, n=3, words=known, discount=discount)
+    return KneserNey(texts, n=n, words=known, discount=discount)
 
 
 def with_a_cache(texts, words):
@@ -32,8 +32,8 @@ def with_a_cache(texts, words):
     return next_word
 
 
-def plain(discount):
-    return lambda texts, words: counts_of(texts, words, discount).next_word
+def plain(discount, n):
+    return lambda texts, words: counts_of(texts, words, discount, n).next_word
 
 
 def unsmoothed(texts, words):
@@ -45,8 +45,9 @@ def unsmoothed(texts, words):
 RIGHT[check_book_model] = [(with_a_cache, "less.")]
 WRONG[check_book_model] = [
     (..., "Nothing to check"),
-    (plain(0.75), "is the aim"),
-    (plain(0.9), "whole passage"),
+    (plain(0.75, n=3), "is the aim"),
+    (plain(0.9, n=4), "whole passage"),
+    (plain(0.9, n=5), "whole passage"),
     (unsmoothed, "impossible"),
     (lambda texts, words: lambda history: torch.ones(len(words)), "sum to"),
     (lambda texts, words: lambda history: torch.ones(3), "should have shape"),

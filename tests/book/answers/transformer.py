@@ -179,7 +179,7 @@ WRONG[check_decoder] = [
     (lambda *given: decode(*given, head=False), "The last step compares them with the embedding"),
     (lambda *given: decode(*given).softmax(dim=-1), "Those are probabilities"),
     (lambda *given: decode(*given)[None], "without an axis for the batch"),
-    (lambda *given: 2 * decode(*given), "Compare the rows after each sub-layer"),
+    (lambda *given: 2 * decode(*given), "after each sub-layer", "1 head, 4 target"),
     (lambda *given: "scores", "The scores"),
     (lambda m, t, c, n: m.decoder[99], "Your code stopped with IndexError"),
 ]
