@@ -249,8 +249,49 @@ def test_the_bandwidth_slider(open_figure, exponent):
     assert page.locator(".sl-number").first.inner_text() == f"Bandwidth b: {width:g}"
     assert_shows(page, width=width)
     page.get_by_role("radio", name="cosine").check()
-    assert page.get_by_role("slider", name=f"Temperature τ: {width:g}").count() == 1
+    assert page.get_by_role("slider", name="Temperature τ: 1", exact=True).count() == 1
+    page.get_by_role("slider", name=re.compile("^Temperature τ: ")).fill(str(exponent))
+    assert page.get_by_role("slider", name=f"Temperature τ: {width:g}", exact=True).count() == 1
     assert_shows(page, "cosine", width=width)
+
+
+def test_the_chapters_experiments_hold_in_their_order_and_in_any_other(open_figure):
+    page = open_figure()
+
+    def choose(kernel):
+        page.get_by_role("radio", name=KERNELS[kernel], exact=True).check()
+        assert_shows(page, kernel)
+        return [prediction for _, prediction in curve_of(page)]
+
+    def widen(exponent):
+        page.locator(".kp-field input").fill(str(exponent))
+        return [prediction for _, prediction in curve_of(page)]
+
+    for last in 1.3, -1.3:  # what the experiment before has left
+        choose("gaussian")
+        flat = widen(1.3)
+        assert max(flat) - min(flat) < 0.1
+        stairs = widen(-1.3)
+        assert [stairs[0], stairs[-1]] == pytest.approx([1.79, -2.17], abs=0.001)
+        widen(last)
+        assert choose("printed")[0] == pytest.approx(-2.17, abs=0.001)
+        widen(last)
+        cosine = choose("cosine")
+        assert max(cosine[20:]) - min(cosine[20:]) < 0.3  # from q = 1 on
+        cold = widen(-1.3)
+        assert max(cold) - min(cold) > 2
+
+
+def test_a_kernel_begins_with_the_width_that_python_set(open_figure):
+    page = open_figure(KernelPlayground(bandwidth=0.5))
+    page.locator(".kp-field input").fill("1")
+    page.get_by_role("radio", name="cosine").check()
+    assert_shows(page, "cosine", width=0.5)
+    page.get_by_role("radio", name="bilinear").check()
+    page.get_by_label("W, row 1, column 2").fill("2")
+    page.get_by_role("radio", name="cosine").check()
+    page.get_by_role("radio", name="bilinear").check()
+    assert_shows(page, "bilinear", width=0.5, W=[[1.0, 2.0], [0.0, 1.0]])
 
 
 def test_the_matrix_of_the_bilinear_score(open_figure):

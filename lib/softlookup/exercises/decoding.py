@@ -347,6 +347,7 @@ _LENGTHS: list[_Case] = [
     ([((), 0.35), (("a", "b"), 0.2373)], [(("c",), 0.05), (("d",), 0.001)], 6, 1.0),
     ([(_SHORT, 0.272), (("a",), 0.25)], [(("b",) * 3, 0.02)], 9, 1.0),
     ([(_SHORT, 0.272), (("a",), 0.25), (("b",) * 7, 0.01)], [(("c",) * 7, 0.02)], 9, 5.0),
+    ([(("a",), 0.3)], [(("b",), 0.3)], 5, 0.0),
 ]
 """Texts that have ended, beginnings that are alive, the longest length, and the strength."""
 
@@ -380,6 +381,7 @@ def _may_stop(ended: _Ended, alive: _Ended, longest: int, alpha: float, mistake:
         "none": lambda words, p: p <= most,
         "now": lambda words, p: _penalized(p, len(words) + 1, alpha) <= best,
         "end": lambda words, p: _penalized(p, longest + 1, alpha) <= best,
+        "tie": lambda words, p: _penalized(p, longest, alpha) < best,
     }
     return all(loses[mistake](words, p) for words, p in alive)
 
@@ -398,6 +400,7 @@ _STOP_MISTAKES = {
     "You compare the probabilities. Which score can a beginning still reach?": "none",
     "You take a beginning at its present length. It may become longer, and its score rises.": "now",
     "max_length counts the end already.": "end",
+    "A score that is just as large is not larger: at a tie the search may stop.": "tie",
 }
 
 
@@ -434,7 +437,8 @@ def _truth(stops: object, todo: str) -> bool:
 
 def _beam_difference(found: list, expected: list) -> str:
     if len(found) != len(expected):
-        return f"there should be {len(expected)} texts that have ended; you have {len(found)}."
+        right = f"{len(expected)} text{'s' if len(expected) != 1 else ''}"
+        return f"{right} should have ended; you have {len(found)}."
     for own, right in zip(found, expected, strict=True):
         if own[0] != right[0]:
             return f"{_shown(right)} should stand where you have {_shown(own)}."

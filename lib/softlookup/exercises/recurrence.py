@@ -231,7 +231,8 @@ def check_scan(my_scan: Answer) -> str:
         if isinstance(found, Tensor) and found.shape == (n, 3) and found.isnan().any():
             raise Wrong("NaN: a logarithm of a negative number, or a division by an a_t of 0?")
         off = f"With n = {n} the states are off."
-        compare(found, expected, "What you return", mistakes, off, tolerance=1e-8)
+        shapes = {(3,): "Return all states, one row for each step, and not the last one alone."}
+        compare(found, expected, "What you return", mistakes, off, shapes=shapes, tolerance=1e-8)
     a, b = (part.clamp(-1, 1).requires_grad_() for part in draws((1024, 3), (1024, 3), seed=0))
     found = my_scan(a, b)
     if not isinstance(found, Tensor) or found.grad_fn is None:
@@ -315,6 +316,9 @@ def _miscounted(text: str, said: list[int], depth: int) -> str:
         return f"{told} A closing bracket must take away what an opening one has added."
     if text == "(" * len(text) and len(text) > 1:
         return f"{told} tanh(c) flattens: count in smaller steps, and place the marks by it."
+    if ")" in text:
+        same = "Does a closing bracket take away exactly what an opening one adds"
+        return f"{told} {same}, and are the gates near enough to 0 or 1?"
     return told
 
 
@@ -385,12 +389,17 @@ def _bptt_mistakes(
     error = torch.softmax(h @ W_hy.mT, dim=1)
     error[torch.arange(len(x)), targets] -= 1
     slopes, direct = 1 - h.square(), error @ W_hy
-    deltas, printed = [direct[-1]], [direct[-1]]
+    deltas, printed, straight = [direct[-1]], [direct[-1]], [direct[-1]]
     for t in reversed(range(len(x) - 1)):
         deltas.insert(0, direct[t] + W_hh.mT @ (slopes[t + 1] * deltas[0]))
         printed.insert(0, direct[t] + printed[0] @ W_hh.mT * slopes[t])
+        straight.insert(0, direct[t] + W_hh @ (slopes[t + 1] * straight[0]))
     all_ways = [
         (torch.stack(deltas), "delta is by h; multiply by f'(a) to get to a, as E53 says."),
+        (
+            slopes * torch.stack(straight),
+            "On the way back W_hh is transposed: W_hh.T @ (slope * delta).",
+        ),
         (slopes * direct, "Each state also acts on all later losses: add what comes back."),
         (slopes * torch.stack(printed), "That is the slide's recursion; look at E52."),
         (torch.stack(printed), "Those are the slide's formulas; look at E52 and E53."),

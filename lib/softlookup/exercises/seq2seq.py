@@ -207,6 +207,8 @@ def check_forward(answer: Answer) -> str:
         )
         case = f"For {n_q} target words and {n_k} source words: "
         total, best = _forward(p)
+        if _how_many(alignment) == 1 < _how_many(found):
+            raise Wrong("Return the sum first, and then the alignment.")
         found = one_number(found, "The sum")
         if not math.isclose(found, total, rel_tol=1e-6):
             otherwise = f"{case}the sum should be {total:.6g}, not {found:.6g}."
@@ -269,6 +271,13 @@ def _forward(p: Tensor) -> tuple[float, list[int]]:
     for before in reversed(places):
         alignment.append(before[alignment[-1]].item())
     return total.sum().item(), alignment[::-1]
+
+
+def _how_many(numbers: object) -> int:
+    try:
+        return torch.as_tensor(numbers).numel()
+    except (TypeError, ValueError, RuntimeError):
+        return 0
 
 
 def _forward_mistakes(p: Tensor) -> list[tuple[float, str]]:

@@ -272,6 +272,7 @@ def _gaussian_mistakes(Q: Tensor, K: Tensor, sigma: float) -> Mistakes:
         (-right, "The sign is still wrong: the score must fall with the distance."),
         (-square / sigma**2, "The 2 below is missing: a bell of width σ is exp(−‖q−k‖²/(2σ²))."),
         (-square / (2 * sigma), "σ should be squared, like the distance."),
+        (-square / 2, "σ plays no part in your scores: divide the square by 2σ²."),
         (right.exp(), "That is the kernel. The score is its logarithm: softmax takes the exp."),
         (right.softmax(dim=-1), "Those are the weights. Return the scores, before the softmax."),
         (-square.sqrt() / (2 * sigma**2), "The distance should be squared."),

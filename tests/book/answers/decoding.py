@@ -172,7 +172,7 @@ WRONG[check_beam] = [
     (lambda *given: [(w, math.log(p)) for w, p in beam(*given)], "not their logarithms"),
     (lambda *given: [(w, p / 2) for w, p in beam(*given)], "multiply along the branch"),
     (lambda *given: beam(*given, local=True), "With width "),
-    (lambda *given: beam(*given) * 2, "texts that have ended; you have"),
+    (lambda *given: beam(*given) * 2, "should have ended; you have"),
     (lambda following, *given: following(()).nothing, "AttributeError"),
 ]
 
@@ -232,6 +232,14 @@ WRONG[check_choice] = [
     (reach_of(lambda words, n: len(words) + 1), "at its present length"),
     (reach_of(lambda words, n: n + 1), "counts the end already"),
     (by_stop(lambda e, a, *rest: len(a) < 1), "the search need not go on"),
+    (
+        by_stop(
+            lambda e, a, n, alpha, best: all(
+                math.log(p) / ((5 + n) / 6) ** alpha < best for _, p in a
+            )
+        ),
+        "at a tie the search may stop",
+    ),
     (lambda ended, *given: ended.nothing, "AttributeError"),
 ]
 

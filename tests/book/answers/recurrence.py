@@ -164,7 +164,7 @@ def by_hand(x, targets, h_0, W_xh, W_hh, b, W_hy, *, slip=""):
         elif slip == "no future":
             later = 0 * later
         else:
-            later = W_hh.T @ (slope * delta)
+            later = (W_hh if slip == "straight" else W_hh.T) @ (slope * delta)
     return [g / len(x) for g in grads] if slip == "mean" else grads
 
 
@@ -182,6 +182,7 @@ WRONG[check_bptt] = [
     (lambda *a: by_hand(*a, slip="E53"), "multiply by f'(a)"),
     (lambda *a: by_hand(*a, slip="E52"), "That is the slide's recursion; look at E52"),
     (lambda *a: by_hand(*a, slip="no future"), "add what comes back"),
+    (lambda *a: by_hand(*a, slip="straight"), "On the way back W_hh is transposed"),
     (lambda *a: by_hand(*a, slip="mean"), "Add over the steps"),
     (lambda *a: by_hand(*a, slip="after"), "W_hh meets the state before"),
     (lambda *a: by_hand(*a, slip="before"), "W_hy meets the state after"),
@@ -214,12 +215,12 @@ WRONG[check_gap] = [
 # The depth
 
 
-def counter(step=0.02, k=1, *, f=20.0, closing=-1.0, letter=0.0, straight=False):
+def counter(step=0.02, k=1, *, f=20.0, io=20.0, closing=-1.0, letter=0.0, straight=False):
     cell = LSTMCell(3, k).double()
     with torch.no_grad():
         for parameter in cell.parameters():
             parameter.zero_()
-        cell.W_xh.bias.copy_(torch.tensor([20.0, f, 0.0, 20.0]).repeat_interleave(k))
+        cell.W_xh.bias.copy_(torch.tensor([io, f, 0.0, io]).repeat_interleave(k))
         row = torch.tensor([step, closing * step, letter * step])
         cell.W_xh.weight[2 * k : 3 * k] = row
     marks = torch.arange(10).double() * np.tanh(step)
@@ -247,6 +248,8 @@ WRONG[check_depth] = [
     (lambda: counter(closing=0.0), "must take away"),
     (lambda: counter(letter=1.0), "A letter must not change the memory"),
     (lambda: counter(f=6.0), "are the gates near enough"),
+    (lambda: counter(f=5.0, io=5.0), "are the gates near enough"),
+    (lambda: counter(closing=-0.8), "must take away"),
     (lambda: counter(step=1.0, straight=True), "tanh(c) flattens"),
     (lambda: counter(step=1.0), "tanh(c) flattens"),
     (lambda: counter(step=2.0), "tanh(c) flattens"),
@@ -312,7 +315,8 @@ WRONG[check_scan] = [
     (lambda a, b: looped(a.abs(), b), "Some a_t are negative"),
     (lambda a, b: torch.cat([0 * b[:1], looped(a, b)[:-1]]), "the states before each step"),
     (lambda a, b: looped(a.flip(0), b.flip(0)).flip(0), "You began at the end"),
-    (lambda a, b: doubled(a, b)[-1], "should have shape"),
+    (lambda a, b: doubled(a, b)[-1], "Return all states"),
+    (lambda a, b: doubled(a, b)[:, 0], "should have shape"),
     (lambda a, b: doubled(a, b) + 1e-4, "the states are off"),
     (lambda a, b: doubled(a.mul_(1.0).add_(1), b), "Leave a and b as they were given"),
 ]

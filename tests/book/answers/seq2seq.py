@@ -275,6 +275,7 @@ RIGHT[check_forward] = [(by_table,), (in_numpy,)]
 WRONG[check_forward] = [
     (..., "Nothing to check so far"),
     (lambda p: by_table(p)[0], "Return two things"),
+    (lambda p: by_table(p)[::-1], "Return the sum first"),
     (lambda p: (..., []), "Nothing to check so far"),
     (lambda p: (sum_with(p, lambda t: t.cummax(0).values).max(), []), "the largest product"),
     (lambda p: (p.sum(dim=1).prod(), []), "must not go back"),

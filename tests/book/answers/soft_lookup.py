@@ -116,6 +116,7 @@ WRONG[check_gaussian] = {
     "sign only": (2.5, lambda Q, K, s: squares(Q, K) / (2 * s**2), "sign is still wrong"),
     "no 2": (2.5, lambda Q, K, s: -squares(Q, K) / s**2, "2 below is missing"),
     "sigma not squared": (2.5, lambda Q, K, s: -squares(Q, K) / (2 * s), "σ should be squared"),
+    "no sigma": (2.5, lambda Q, K, s: -squares(Q, K) / 2, "σ plays no part"),
     "the kernel": (2.5, lambda Q, K, s: book_gaussian(Q, K, s).exp(), "That is the kernel"),
     "the weights": (2.5, lambda Q, K, s: book_gaussian(Q, K, s).softmax(-1), "are the weights"),
     "not squared": (

@@ -28,7 +28,7 @@ class KernelPlayground(Interactive):
         x: Where the points are, 1 to 6 numbers from 0 to 8; those of lecture 004 if left out.
         y: Their targets, as many numbers from -4 to 4.
         query: Where the prediction is asked at the start, from 0 to 8.
-        bandwidth: The kernel's width at the start, from 0.05 to 20.
+        bandwidth: The width at the start and whenever a kernel is chosen, from 0.05 to 20.
         name: The figure's name in links.
         alt: What the figure shows, for who cannot see it.
         caption: What stands below it.

@@ -373,7 +373,8 @@ export function mount(root, { points, query, noisy, bandwidth }) {
       "kp-form",
       controls(
         choices("Kernel", "kernel", KERNELS, state.kernel, (one) => {
-          state.kernel = one;
+          // A bandwidth for one kernel is no temperature for the next: each begins as at the start.
+          Object.assign(state, { kernel: one, width: bandwidth });
           update();
         }),
       ),
