@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 import registry
 
@@ -122,6 +123,13 @@ def test_linear_layers_are_the_delta_rule_with_a_gate():
     for model in ("Olmo Hybrid 7B", "Qwen3.5-35B-A3B"):
         module = type(config(model)).__module__.replace("configuration_", "modeling_")
         assert hasattr(importlib.import_module(module), "torch_recurrent_gated_delta_rule")
+    module = type(config("GLM-5.3-Flash")).__module__.replace("configuration_", "modeling_")
+    recurrent = importlib.import_module(module).recurrent_kimi_delta_attention
+    row, state = torch.ones(1, 1, 1, 3), torch.ones(1, 1, 3, 2)
+    gates = torch.tensor([0.5, 0.25, 1.0])  # one for each row of the state
+    given = row, row, torch.ones(1, 1, 1, 2), gates.log().view(1, 1, 1, 3), torch.zeros(1, 1, 1)
+    _, faded = recurrent(*given, initial_state=state, output_final_state=True)
+    torch.testing.assert_close(faded[0, 0], gates.unsqueeze(-1).expand(3, 2))
 
 
 def test_why_one_model_is_left_out():
