@@ -132,6 +132,20 @@ def test_linear_layers_are_the_delta_rule_with_a_gate():
     torch.testing.assert_close(faded[0, 0], gates.unsqueeze(-1).expand(3, 2))
 
 
+def test_the_positions_that_chapter_19_says_models_use():
+    assert sum(hasattr(config(model), "rope_parameters") for model in CONFIGS) == 5
+    for name in ("LlamaConfig", "MistralConfig", "GptOssConfig"):
+        assert known(name).rope_parameters["rope_theta"] > 0
+    assert config("gpt-oss-120b").rope_parameters["rope_type"] == "yarn"
+    for name in ("BertConfig", "OpenAIGPTConfig", "GPT2Config"):
+        assert known(name).max_position_embeddings > 0  # rows of the learned table
+        assert not hasattr(known(name), "rope_parameters")
+    assert known("T5Config").relative_attention_num_buckets == 32
+    assert known("MptConfig").attn_config.alibi
+    bloom = type(known("BloomConfig")).__module__.replace("configuration_", "modeling_")
+    assert hasattr(importlib.import_module(bloom), "build_alibi_tensor")
+
+
 def test_why_one_model_is_left_out():
     """Its class has a choice of blocks, and is set to read everything."""
     given = known("MiniMaxM3VLTextConfig")
