@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 import registry
 
@@ -122,6 +123,27 @@ def test_linear_layers_are_the_delta_rule_with_a_gate():
     for model in ("Olmo Hybrid 7B", "Qwen3.5-35B-A3B"):
         module = type(config(model)).__module__.replace("configuration_", "modeling_")
         assert hasattr(importlib.import_module(module), "torch_recurrent_gated_delta_rule")
+    module = type(config("GLM-5.3-Flash")).__module__.replace("configuration_", "modeling_")
+    recurrent = importlib.import_module(module).recurrent_kimi_delta_attention
+    row, state = torch.ones(1, 1, 1, 3), torch.ones(1, 1, 3, 2)
+    gates = torch.tensor([0.5, 0.25, 1.0])  # one for each row of the state
+    given = row, row, torch.ones(1, 1, 1, 2), gates.log().view(1, 1, 1, 3), torch.zeros(1, 1, 1)
+    _, faded = recurrent(*given, initial_state=state, output_final_state=True)
+    torch.testing.assert_close(faded[0, 0], gates.unsqueeze(-1).expand(3, 2))
+
+
+def test_the_positions_that_chapter_19_says_models_use():
+    assert sum(hasattr(config(model), "rope_parameters") for model in CONFIGS) == 5
+    for name in ("LlamaConfig", "MistralConfig", "GptOssConfig"):
+        assert known(name).rope_parameters["rope_theta"] > 0
+    assert config("gpt-oss-120b").rope_parameters["rope_type"] == "yarn"
+    for name in ("BertConfig", "OpenAIGPTConfig", "GPT2Config"):
+        assert known(name).max_position_embeddings > 0  # rows of the learned table
+        assert not hasattr(known(name), "rope_parameters")
+    assert known("T5Config").relative_attention_num_buckets == 32
+    assert known("MptConfig").attn_config.alibi
+    bloom = type(known("BloomConfig")).__module__.replace("configuration_", "modeling_")
+    assert hasattr(importlib.import_module(bloom), "build_alibi_tensor")
 
 
 def test_why_one_model_is_left_out():

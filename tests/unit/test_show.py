@@ -222,6 +222,21 @@ def test_a_table_names_its_rows_and_columns_for_eye_and_ear(shown):
 
 
 @pytest.mark.parametrize(
+    ("cell", "stands_right"),
+    [
+        *((number, True) for number in ("16,384", "1,048,576.5", "−0.03", "+2", "1e-09", "7")),
+        *((amount, True) for amount in ("97%", "2.5×", "4,608 KiB", "65 million", "79–81%")),
+        *((words, False) for words in ("few", "", "12 of 12", "0.1 to 0.3", "70, 68, 91", "4 × 6")),
+        *((words, False) for words in ("[0, 1]", "15% of the tokens", "1,07", "8 heads", "—")),
+    ],
+)
+def test_a_number_stands_on_the_right_however_it_is_written(shown, cell, stands_right):
+    """In one column 770 and "3,076" must be comparable by eye."""
+    show_table([[cell]], rows=["a"], columns=["x"], caption="Sizes")
+    assert ('class="sl-word"' not in shown[0]["text/html"]) == stands_right
+
+
+@pytest.mark.parametrize(
     ("changed", "message"),
     [
         ({"rows": ["a", "b", "c"]}, "values must have one row per row name; got values=2, rows=3"),

@@ -93,11 +93,18 @@ def check_kind(mask: Answer, answer: Answer) -> str:
     ]
     for name, right, f in cases:
         X = draw(7, 5, seed=4)
-        said = answer(f, X, kept=CHANGED)
+        what = name[0].upper() + name[1:]
+        try:
+            said = answer(f, X, kept=CHANGED)
+        except Wrong as wrong:
+            if "IndexError" in str(wrong) and len(f(X)) < len(X):
+                fewer = f"{what} may have fewer rows than X, and then f(X)[p] does not exist."
+                raise Wrong(f"{fewer} Compare the numbers of rows before you reorder.") from wrong
+            raise
         if said not in _KINDS:
             raise Wrong(f"For {name} you return {said!r}; the words are {', '.join(_KINDS)}.")
         if said != right:
-            raise Wrong(f"{name.capitalize()} is {right}; you say {said}. {_advice(right, said)}")
+            raise Wrong(f"{what} is {right}; you say {said}. {_advice(right, said)}")
     return "The window's band survives when it is turned; and you can tell the three kinds apart."
 
 

@@ -67,9 +67,13 @@ def check_layer(my_split: Answer, my_join: Answer, my_layer: Answer) -> str:
     expected = _layer(texts, W_Q, W_K, W_V, W_O, mask)
     given = (texts, W_Q, W_K, W_V, W_O, 3, mask)
     everything = torch.ones_like(mask)
+    turned = _layer(texts, W_Q, W_K, W_V, W_O, ~mask)
+    unread = (mask.sum(dim=1) == len(mask)).unsqueeze(-1)  # turned round, this row reads nobody
     mistakes = [
+        (turned.masked_fill(unread, torch.nan), "The output holds NaN, where a token may read "
+         "nobody. In the mask, True means: may read. Turn it round."),
         (_layer(texts, W_Q, W_K, W_V, W_O, everything), "The mask is missing."),
-        (_layer(texts, W_Q, W_K, W_V, W_O, ~mask), "In the mask, True means: may read."),
+        (turned, "In the mask, True means: may read."),
         (_layer(texts, W_Q, W_K, W_V, W_O, mask, root=6**0.5), "The root is that of d_k, the width "
          "of one head; yours is that of all heads together."),
         (_layer(texts, W_Q, W_K, W_V, W_O, mask, root=7**0.5), "The root is that of d_k, the width "

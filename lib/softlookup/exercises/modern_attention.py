@@ -33,8 +33,16 @@ EVICTION_MASS = "The mass that moves is the weight that the sinks had, row by ro
 EVICTION_ELSE = "Compare with the softmax over the scores of the keys that stay."
 MERGE = "Return three things: the maximum, the sum and the output."
 MERGE_SUM = "Both sums must be measured against the common maximum before they are added."
+MERGE_LARGE = (
+    "Scores may be as large as 10,000, and their exponentials are inf: subtract the common maximum "
+    "before you take an exponential."
+)
 MERGE_OUT = "Compare with the softmax over all scores, times all values."
 GRADIENTS = "Return three gradients: of the query, of the key and of the value."
+GRADIENTS_BY_HAND = (
+    "Automatic differentiation is switched off here: write the gradients down by hand, as "
+    "products of the tensors that you are given."
+)
 _CACHES = (
     (2**32, 36, 8, 64, 128),
     (10**6, 4, 2, 8, 5000),
@@ -101,6 +109,7 @@ def check_merge(answer: Answer) -> str:
         whole = _machine(scores, value)
         a, b = _machine(scores[:, :4], value[:4]), _machine(scores[:, 4:], value[4:])
         m, ell, out = answer.several(3, MERGE, *a, *b)
+        _no_overflow(ell, out)
         mistakes = [(a[0] + b[0], "The largest score of all is the larger of the two maxima.")]
         compare(m, whole[0], "The maximum", mistakes, "Compare with the largest of all scores.")
         mistakes = [
@@ -118,7 +127,14 @@ def check_merge(answer: Answer) -> str:
         compare(ell, whole[1], "The sum", mistakes, f"{MERGE_SUM} Scores reach {stretch:,.0f}.")
         shrunk = [part[1] * (part[0] - whole[0]).exp() for part in (a, b)]
         undivided = sum(s.unsqueeze(-1) * part[2] for s, part in zip(shrunk, (a, b), strict=True))
+        growth = [(part[0] - whole[0]).exp().unsqueeze(-1) for part in (a, b)]
+        as_sums = growth[0] * a[2] + growth[1] * b[2]
         mistakes = [
+            (
+                as_sums / whole[1].unsqueeze(-1),
+                "What a machine sends is divided already: multiply it by the machine's own sum "
+                "before you add.",
+            ),
             ((a[2] + b[2]) / 2, "That is a plain mean. A machine counts by its share of the sum."),
             (a[2] + b[2], "Two means do not add. Undo the divisions, add, and divide once."),
             (undivided, "Divide by the sum over both machines."),
@@ -175,17 +191,22 @@ def check_reach(answer: Answer) -> str:
                 raise Wrong("True or False for each pair: that there is a path, not how many.")
             if close(found, expected):
                 continue
+            stack = f"{n_layers} layer{'s' * (n_layers > 1)}"
+            if close(found, expected.mT):
+                raise Wrong("Rows are outputs and columns are inputs: yours is turned round.")
             if close(found, mask) and n_layers > 1:
                 raise Wrong("That is one layer. The next one starts from what the first has read.")
             if found.diagonal().min() == 0:
                 raise Wrong("Around each layer leads a skip connection: i always reaches itself.")
+            if close(found, (lengths >= 0) & (lengths < n_layers)):
+                raise Wrong(f"That is one layer less than the {stack} asked for.")
             if name == "a window":
                 raise Wrong(
-                    f"Through {n_layers} layers of width 4, the last of 13 positions hears "
+                    f"Through {stack} of width 4, the last of 13 positions hears "
                     f"{int(expected[-1].sum())}; yours says {int(found[-1].sum())}. A layer goes "
                     "w - 1 steps back."
                 )
-            raise Wrong(f"Right for other masks; not for {name} through {n_layers} layers.")
+            raise Wrong(f"Right for other masks; not for {name} through {stack}.")
     return "After L layers a window of w reaches L(w - 1) steps back, and a stride everywhere in 2."
 
 
@@ -201,8 +222,13 @@ def check_gradients(answer: Answer) -> str:
     """
     inputs = draws((13, 5), (17, 5), (17, 3), (13, 3), seed=18)
     expected = _gradients(*inputs)
-    with torch.no_grad():
-        found = answer.several(3, GRADIENTS, *inputs)
+    try:
+        with torch.no_grad():
+            found = answer.several(3, GRADIENTS, *inputs)
+    except Wrong as wrong:
+        if "does not require grad" in str(wrong):
+            raise Wrong(GRADIENTS_BY_HAND) from wrong
+        raise
     for name, one, right, mistakes in zip(
         ("query", "key", "value"), found, expected, _gradient_mistakes(*inputs), strict=True
     ):
@@ -306,6 +332,13 @@ def _table(answer: object, n_rows: int) -> Tensor:
         shape = tuple(table.shape)
         raise Wrong(f"The features should have a row for each row of x; yours have {shape}.")
     return table
+
+
+def _no_overflow(*found: object) -> None:
+    """Name what makes NaN of large scores: exponentials that were taken without a maximum."""
+    for one in found:
+        if isinstance(one, Tensor) and not one.isfinite().all():
+            raise Wrong(MERGE_LARGE)
 
 
 def _machine(scores: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:

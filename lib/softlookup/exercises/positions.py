@@ -51,7 +51,7 @@ def check_added(answer: Answer) -> str:
         mistakes = _added_mistakes(one, other, right)
         aside = f"With {case} that is not the code of {s + t:g}."
         compare(found, right, f"The code ({case})", mistakes, aside)
-    return "Each pair turned by the other's angle: products alone, and no angle was computed."
+    return "Each pair turned by the other's angle: products alone are enough, without an angle."
 
 
 @exercise(
@@ -151,6 +151,13 @@ def check_back(base: Answer, query: Answer, key: Answer) -> str:
             "It looks seven tokens AHEAD of itself: you turned the wrong one, or backwards."
         )
     if weights[_BACK] < _ENOUGH:  # the last place has most rivals
+        louder = _LOUDEST**2 / (q.norm() * k.norm())
+        if (louder * scores).softmax(dim=0)[_BACK] >= _ENOUGH:
+            raise Wrong(
+                f"Base and directions are right, but only {weights[_BACK]:.3f} of the weight is on "
+                f"seven back: the query has length {q.norm():.2f} and the key {k.norm():.2f}, and "
+                f"{_LOUDEST} is allowed. Longer ones make the softmax sharper."
+            )
         near = [d for d in range(_TEXT) if d != _BACK]
         rival = max(near, key=lambda d: float(scores[d]))
         said = f"At the end of the text {weights[_BACK]:.3f} of the weight is on seven back"
@@ -293,6 +300,7 @@ def _unknown_rotary(
     spread = torch.rand(d_k // 2, generator=generator, dtype=torch.float64)
     omegas = 10.0 ** (-5 * spread)
     omegas[0] = 1.5  # the fastest: a quarter of a turn and not more in one step
+    omegas[-1] = 1e-6 * (2 + spread[-1])  # the slowest: in float64, too, its cosine hides it
     first, second = order.unbind(-1)
 
     def turned(row: object, t: int) -> Tensor:

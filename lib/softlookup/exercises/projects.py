@@ -220,8 +220,9 @@ def _hint(error: float, plain: float, share: float) -> str:
             "One lookup cannot ask two things. How many heads does a question with two parts need?"
         )
     return (
-        "A dot product also likes long keys. Which score falls with the distance, and with "
-        "which numbers of it should it fall fast?"
+        "Two things are usual here. One head cannot ask two things: do you have two? And a dot "
+        "product also likes long keys: which score falls with the distance, and with which numbers "
+        "of it should it fall fast?"
     )
 
 

@@ -2,12 +2,17 @@
 
 import html
 import math
+import re
 from collections.abc import Sequence
 
 from IPython.display import display
 from torch import Tensor
 
 from softlookup.checks import require, require_int
+
+_WRITTEN = r"[+−-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?"
+_QUANTITY = re.compile(rf"{_WRITTEN}(–{_WRITTEN})?(%|×| ([KMG]iB|million|billion))?")
+"""A number as a chapter writes it: 16,384 and −0.03, 97% and 576.0 GiB, 79–81%."""
 
 
 def format_number(value: object, digits: int = 4) -> str:
@@ -112,6 +117,9 @@ def _plain(cells, rows, columns, corner) -> str:
 
 
 def _is_number(cell: str) -> bool:
+    """Whether a cell stands on the right, so that sizes in one column can be compared by eye."""
+    if _QUANTITY.fullmatch(cell):
+        return True
     try:
         float(cell)
     except ValueError:

@@ -36,11 +36,11 @@ def book_join(heads):
     return heads.movedim(-3, -2).reshape(*front, n, n_heads * d)
 
 
-def book_layer(x, W_Q, W_K, W_V, W_O, n_heads, mask, *, root=None, dim=-1):
+def book_layer(x, W_Q, W_K, W_V, W_O, n_heads, mask, *, root=None, dim=-1, empty_is_zero=True):
     Q, K, V = (book_split(x @ W, n_heads) for W in (W_Q, W_K, W_V))
     scores = Q @ K.mT / (root or Q.shape[-1] ** 0.5)
     weights = scores.masked_fill(~mask, -math.inf).softmax(dim=dim)
-    return book_join(weights.nan_to_num() @ V) @ W_O
+    return book_join((weights.nan_to_num() if empty_is_zero else weights) @ V) @ W_O
 
 
 def split_by_pieces(rows, n_heads):
@@ -98,6 +98,12 @@ WRONG[check_layer] = [
     (book_split, lambda heads: heads.movedim(-3, -1).flatten(-2), book_layer, "of one head should"),
     (book_split, book_join, lambda *a: book_layer(*a[:-1], a[-1] | True), "The mask is missing"),
     (book_split, book_join, lambda *a: book_layer(*a[:-1], ~a[-1]), "True means: may read"),
+    (
+        book_split,
+        book_join,
+        lambda *a: book_layer(*a[:-1], ~a[-1], empty_is_zero=False),
+        "my_layer: The output holds NaN, where a token may read nobody",
+    ),
     (book_split, book_join, lambda *a: book_layer(*a, root=6**0.5), "all heads together"),
     (book_split, book_join, lambda *a: book_layer(*a, root=7**0.5), "yours is that of d_model"),
     (book_split, book_join, lambda *a: book_layer(*a, root=3**0.5), "yours is that of d_v"),

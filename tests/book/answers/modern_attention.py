@@ -112,6 +112,11 @@ def undivided_merge(m, ell, m_a, ell_a, out_a, m_b, ell_b, out_b):
     return ell[:, None] * book_merge(m_a, ell_a, out_a, m_b, ell_b, out_b)[2]
 
 
+def taken_for_sums(m, ell, m_a, ell_a, out_a, m_b, ell_b, out_b):
+    grown = [torch.exp(one - m)[:, None] for one in (m_a, m_b)]
+    return (grown[0] * out_a + grown[1] * out_b) / ell[:, None]
+
+
 def overflowing(m_a, ell_a, out_a, m_b, ell_b, out_b):
     """Undoes the maximum: right for small scores alone."""
     a, b = ell_a * m_a.exp(), ell_b * m_b.exp()
@@ -139,7 +144,8 @@ WRONG[check_merge] = [
     (with_output(undivided_merge), "Divide by the sum over both"),
     (with_output(unshrunk), "The shares need the sums"),
     (with_output(lambda *a: a[4]), "Compare with the softmax over all scores"),
-    (overflowing, "NaN"),
+    (with_output(taken_for_sums), "is divided already"),
+    (overflowing, "their exponentials are inf"),
 ]
 
 
@@ -300,7 +306,7 @@ WRONG[check_gradients] = [
     (lambda *a: (*book_gradients(*a)[:2], 2 * a[2]), "differs from that of PyTorch"),
     (lambda q, k, v, g: (*book_gradients(q, k, v, g)[:2], (g @ v.mT).mT @ g), "with its weight"),
     (lambda *a: (book_gradients(*a)[0][:3], *book_gradients(*a)[1:]), "should have shape (13, 5)"),
-    (automatic, "Your code stopped with RuntimeError"),
+    (automatic, "Automatic differentiation is switched off here"),
 ]
 
 
@@ -377,6 +383,10 @@ RIGHT[check_reach] = [
 WRONG[check_reach] = [
     (..., "Nothing to check so far: return a boolean matrix"),
     (lambda mask, L: mask, "That is one layer"),
+    (lambda mask, L: book_reach(mask, L).mT, "yours is turned round"),
+    (lambda mask, L: book_reach(mask, L - 1), "one layer less than the 1 layer asked for"),
+    (lambda mask, L: book_reach(mask, max(L - 1, 1)), "That is one layer. The next"),
+    (lambda mask, L: book_reach(mask, L - (L > 2)), "one layer less than the 3 layers"),
     (without_skip, "i always reaches itself"),
     (lambda mask, L: torch.linalg.matrix_power(mask.double(), L), "not how many"),
     (by_formula, "Right for other masks; not for a stride"),

@@ -189,6 +189,7 @@ WRONG[check_back] = [
     (4.0, [1] * 8, [20] * 8, "The key has length 56.57; at most 12 is allowed"),
     (4.0, [0] * 8, [0] * 8, "the token looks everywhere alike"),
     (*ahead(BASE_OF_BACK), "seven tokens AHEAD"),
+    (*planted(BASE_OF_BACK, length=6.0), "length 6.00 and the key 6.00, and 12 is allowed"),
     (*planted(10000.0), "Its strongest rival is 70 back, an impostor"),
     (*planted(BASE_OF_BACK, back=8), "of the weight is on seven back"),
     (*planted(10000.0, shares=(0.001, 0.9, 0.05, 0.049)), "a neighbour: the fast pairs"),
@@ -221,6 +222,13 @@ def by_cosines(score, d_k):
     ]
 
 
+def by_exact_cosines(score, d_k):
+    unit = torch.eye(d_k, dtype=torch.float64)
+    return [
+        (a, b, math.acos(score(unit[a], unit[a], 0, 1))) for a, b, _ in by_unit_vectors(score, d_k)
+    ]
+
+
 def flipped(score, d_k):
     return [(b, a, omega) for a, b, omega in by_unit_vectors(score, d_k)]
 
@@ -248,6 +256,7 @@ WRONG[check_unknown_rotary] = [
     (halves, "do not turn into each other"),
     (flipped, "turn the other way"),
     (by_cosines, "ask the sine as well"),
+    (by_exact_cosines, "ask the sine as well"),
     (
         lambda score, d_k: [(a, b, 2 * w) for a, b, w in by_unit_vectors(score, d_k)],
         "a step, not",

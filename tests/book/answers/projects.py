@@ -105,6 +105,7 @@ WRONG[check_two_questions] = [
     (nearest, "look softly"),
     (lambda *given: lambda queries, keys, values: values.mean(dim=1), "How many heads"),
     (trained(2, by_distance=False), "long keys"),
+    (trained(1, by_distance=True), "do you have two?"),
     (lambda *given: lambda queries, keys, values: values, "should have shape"),
     (lambda *given: lambda *asked: None, "Nothing to check"),
     (lambda *given: "words", "should return a function"),
