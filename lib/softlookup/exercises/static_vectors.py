@@ -29,8 +29,10 @@ REQUIRED_F1 = 0.95
 REQUIRED_RECALL = 0.9
 FORMULA = 1e-13  # formulas come within 1e-15 of each other; central differences, 1e-10 at best
 NEAR = 1e-3  # less than this off: no other formula, but too few digits
+ZERO_ROW = 5
 TRUTHS = ("True", "False", "tensor(True)", "tensor(False)")
 CHANGED = "Your function changed X itself. Work on a copy: X.clone()."
+KEPT = "Your function changed Q or D itself. Work on copies, as Q.clone()."
 NEWS = (
     "In 2007 Sebastian Thrun began to build cars without drivers at Google . The heads of American "
     "car firms shook hands and turned away , Thrun recalled earlier this week ."
@@ -130,7 +132,7 @@ def check_reach(answer: Answer, function: Answer) -> str:
         raise Wrong(f"Answer True or False; you gave {answer.value!r}.")
     for name, model, source, target, expected in _reach_cases():
         X = draw(7, 3, seed=7)
-        X[5] = 0.0  # a factor would not change this row
+        X[ZERO_ROW] = 0.0  # a factor would not change this row
         found = function(model, X, source, target, kept=CHANGED)
         if str(found) not in TRUTHS:
             raise Wrong(f"Return True or False; you returned {found!r}.")
@@ -138,7 +140,7 @@ def check_reach(answer: Answer, function: Answer) -> str:
             can = "does" if expected else "cannot"
             raise Wrong(
                 f"In {name}, word {source} {can} reach the vector of word {target}; you "
-                f"say {bool(found)}. {_reach_hint(name, expected)}"
+                f"say {bool(found)}. {_reach_hint(name, source, expected)}"
             )
     if bool(answer.value):
         raise Wrong(
@@ -172,7 +174,7 @@ def check_tagger(answer: Answer) -> str:
     if score < 1:
         raise Wrong(
             f"Token F1 on the sentences that you learned from is {score:.3f}; reach 1. "
-            f"{_tagger_hint(tags[:n], score)}"
+            f"{_tagger_hint(texts[:n], tags[:n], score)}"
         )
     score = token_scores(gold[n:], tags[n:]).f1
     if score < REQUIRED_F1:
@@ -209,7 +211,7 @@ def check_gradient(answer: Answer) -> str:
         known = [(mistaken, advice) for mistaken, advice in known if not close(mistaken, right)]
         told = partial(_too_few_digits, otherwise=aside)
         compare(found, right, "Your gradient", known, told, tolerance=FORMULA)
-    return "The own document pulls, each other one pushes, the near ones most."
+    return "The right document pulls, each other one pushes, the near ones most."
 
 
 @exercise("return a table of scores, a row for each query.")
@@ -339,7 +341,7 @@ def _one_mean(pair: Answer) -> None:
         )
 
 
-def _reach_hint(name: str, expected: bool) -> str:
+def _reach_hint(name: str, source: int, expected: bool) -> str:
     hints = {
         "a model with a very small output": "Compare exactly, not with a tolerance.",
         "a model that subtracts each row's first number": "It does not feel a constant added to "
@@ -348,6 +350,10 @@ def _reach_hint(name: str, expected: bool) -> str:
         "several sizes.",
         "a model that first scales each row to length 1": "Do not just multiply the row.",
     }
+    if name == "a causal model" and source == ZERO_ROW:
+        return (
+            "The row of this word is all zeros, and no factor changes it: put other numbers there."
+        )
     default = "Poke, and compare the vector of the target before and after."
     return hints.get(name, default if expected else "Compare the target's row alone.")
 
@@ -407,12 +413,24 @@ def _probabilities(table: object, tokens: list[str]) -> Tensor:
     return values
 
 
-def _tagger_hint(tags: list[list[str]], score: float) -> str:
+def _tagger_hint(texts: list[list[str]], tags: list[list[str]], score: float) -> str:
     if all(tag == "O" for row in tags for tag in row):
-        return "You call every token O."
-    if score > 0.6:
+        return "You call every token O, the most frequent tag. Does the training loss still fall?"
+    if score <= 0.6:
+        return (
+            "Does the training loss still fall? If not: are the classes numbered as they came, and "
+            "the tokens in their order?"
+        )
+    tags_of_word: dict[str, set[str]] = {}
+    for tokens, row in zip(texts, tags, strict=True):
+        for token, tag in zip(tokens, row, strict=True):
+            tags_of_word.setdefault(token, set()).add(tag)
+    if all(len(given) == 1 for given in tags_of_word.values()):
         return "A word alone does not settle its tag: give the head the neighbours, too."
-    return "Are the classes numbered as they came, and the tokens in their order?"
+    return (
+        "Your head can give one word two tags, so it has the neighbours. Go on until the training "
+        "loss no longer falls: take more steps, or larger ones."
+    )
 
 
 def _without_autograd(answer: Answer, *arguments: object) -> object:
@@ -424,7 +442,7 @@ def _without_autograd(answer: Answer, *arguments: object) -> object:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        found = answer(*arguments)
+        found = answer(*arguments, kept=KEPT)
     if kept:
         raise Wrong("PyTorch's automatic differentiation did that. Work the formula out yourself.")
     return found
@@ -465,7 +483,7 @@ def _contrastive_gradients(
         (by_q, "That is the gradient with respect to the rows of length 1; Q comes before them."),
         (by_q / length, "What lies along Q cannot change its direction: take that part off."),
         (right * length, "A long row turns less: divide by its length at the end."),
-        (through(p), "Take off the truth: 1 for the own document."),
+        (through(p), "Take off the truth: 1 for the right document."),
         (
             through((p - truth).mT),
             "The softmax runs over the documents of a query, not the queries "

@@ -283,7 +283,12 @@ WRONG[check_reach] = [
     (False, whole_output, "Compare the target's row alone"),
     (False, pokes(lambda row, noise: noise, same=torch.allclose), "not with a tolerance"),
     (False, pokes(lambda row, noise: row + noise[0]), "a constant added to all numbers"),
-    (False, pokes(lambda row, noise: row * noise[0].abs()), "word 5 does reach"),
+    (
+        False,
+        pokes(lambda row, noise: row * noise[0].abs()),
+        "word 5 does reach the vector of word 6; you say False. The row of this word is all zeros",
+    ),
+    (False, pokes(lambda row, noise: 2 * row), "no factor changes it"),
     (False, pokes(lambda row, noise: noise, sizes=[0.1]), "try many, of several sizes"),
     (False, pokes(lambda row, noise: row + 1 + row * noise[0], tries=1), "does reach"),
 ]
@@ -331,6 +336,20 @@ def by_its_own_steps(texts, classes, embed, new_texts):
     return [torch.softmax(table @ weights, dim=1) for table in new]
 
 
+def too_few_steps(n_steps):
+    """With the neighbours and by plain steps, but not to the end."""
+
+    def tag(texts, classes, embed, new_texts):
+        old, new = ([window_features(embed(t), 1) for t in part] for part in (texts, new_texts))
+        x, truth = torch.cat(old), torch.eye(7).double()[[k for row in classes for k in row]]
+        weights = torch.zeros(x.shape[1], 7, dtype=x.dtype)
+        for _ in range(n_steps):
+            weights -= 0.1 * x.mT @ (torch.softmax(x @ weights, dim=1) - truth) / len(x)
+        return [torch.softmax(table @ weights, dim=1) for table in new]
+
+    return tag
+
+
 RIGHT[check_tagger] = [
     (by_its_own_steps,),
     (tagger(),),
@@ -347,6 +366,10 @@ WRONG[check_tagger] = [
     (tagger(probability=lambda w, b, x: x @ w + b), "Which head promises probabilities?"),
     (tagger(probability=lambda w, b, x: (x @ w + b).sigmoid()), "should sum to 1"),
     (tagger(r=0), "give the head the neighbours"),
+    (too_few_steps(20), "Does the training loss still fall? If not: are the classes"),
+    (too_few_steps(100), "Go on until the training loss no longer falls"),
+    (too_few_steps(300), "so it has the neighbours"),
+    (too_few_steps(0), "You call every token O, the most frequent tag"),
     (constant, "You call every token O"),
     (memory, "on new names; reach 0.95"),
     (tagger(probability=lambda w, b, x: softmax_probability(w, b, x).flip(1)), "numbered as"),
@@ -454,6 +477,17 @@ def in_float32(Q, D, temperature):
     return grad
 
 
+def erases(right):
+    """The right gradient, but the queries are gone."""
+
+    def of(Q, D, temperature):
+        grad = right(Q, D, temperature)
+        Q.zero_()
+        return grad
+
+    return of
+
+
 RIGHT[check_gradient] = [
     (gradient(),),
     (lambda *a: gradient()(*a).numpy(),),
@@ -474,6 +508,7 @@ WRONG[check_gradient] = [
     (gradient(raw=True), "divided by their lengths, too"),
     (lambda Q, D, t: torch.zeros_like(Q), "the numbers are not"),
     (by_autograd, "automatic differentiation did that"),
+    (erases(gradient()), "changed Q or D itself"),
     (
         lambda Q, D, t: torch.autograd.functional.jacobian(
             lambda x: contrastive_loss(x, D, t), Q.clone()
