@@ -171,7 +171,7 @@ def test_it_says_what_its_texts_say(open_figure):
     assert "takes 11 gigabytes" in figure.alt
     assert "20.2" in figure.alt
     assert said.count(",") == 3
-    assert "find four single changes" in figure.caption
+    assert "names four single changes" in figure.caption
 
 
 def test_every_control_changes_what_is_shown(open_figure):

@@ -44,6 +44,10 @@ def one_row_only(weights, values):
     return found
 
 
+def too_short(weights, values):
+    return weights + 1e-5 * (book_map(weights, values) - weights)
+
+
 RIGHT[check_two_maps] = [
     (book_map, "up to 6% of a row"),
     (by_projection,),
@@ -58,6 +62,7 @@ WRONG[check_two_maps] = [
     (lambda weights, values: weights + 9 * null_step(with_ones(values)), "a shorter step"),
     (lambda weights, values: weights[0], "should have shape"),
     (one_row_only, "move each of them"),
+    (too_short, "must change by 0.001 or more"),
     (lambda weights, values: weights / 0, "The outputs differ"),
     (lambda weights, values: weights * torch.nan, "holds NaN"),
     (lambda weights: weights, "Your code stopped with TypeError"),

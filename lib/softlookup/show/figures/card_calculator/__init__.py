@@ -28,7 +28,8 @@ _ALT = (
 )
 _CAPTION = (
     "Will it run on my card? The bars are parts of one training step, the line is the card. Choose "
-    "16 texts, and find four single changes after which it fits again."
+    "16 texts, and the figure names four single changes after which it fits again. Which of them "
+    "leaves what a step learns exactly as it was?"
 )
 
 

@@ -62,4 +62,7 @@ export function sparkline(values, [least, largest], kind) {
 }
 
 /** Three digits after the point; what is no number as such. */
-export const loss = (value) => (Number.isFinite(value) ? fixed(value, 3) : "no number");
+export const loss = (value) => {
+  if (!Number.isFinite(value)) return "no number";
+  return value < 1e6 ? fixed(value, 3) : value.toExponential(1).replace("+", "");
+};

@@ -218,7 +218,7 @@ export const PRESETS = [
     change: { amount: "1000" },
     text: -1, // the last one: prose
 
-    question: "There are 900 letters to learn from. What will the two losses do, early and late?",
+    question: "Of 1,000 letters the model learns from 900. What will the two losses do, early and late?",
     answer: ({ train, heldOut, lowest }) =>
       heldOut > lowest.heldOut + 0.05
         ? `The loss on the training text fell to ${n3(train)}, and on held-out text it rose again, ` +

@@ -246,6 +246,9 @@ export class Changes {
       this.list.length === 0
         ? "Nothing is changed yet."
         : `Changed: ${this.list.map(([, words]) => words).join("; ")}.`;
+    // what stands here is of the change before, and must not stand under this one's name
+    for (const meter of this.meters) meter.show(0, "…");
+    say(this.live, "Computing …");
     await this.renderHand();
     const prompt = workshop.prompt();
     const all = this.list.map(([change]) => change);

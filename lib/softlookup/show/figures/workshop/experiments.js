@@ -34,15 +34,15 @@ export class Experiments {
         () => this.patched(),
       ),
       this.card(
-        "Which layer would the model miss most? It has as many attention layers as feed-forward " +
-          "layers, which is twice its number of blocks. Switch off one of them, look at what the " +
-          "passage costs, take it back, and switch off the next. Guess before: the first or the last?",
+        "Which layer would the model miss most? Each of its blocks has one attention layer and one " +
+          "feed-forward layer. Switch off one of them, look at what the passage costs, take it back, " +
+          "and switch off the next. Guess before: the first or the last?",
         () => this.setChange("feed-forward", { layer: 0 }),
         () => this.missed(),
       ),
       this.card(
         "Without the mask each token may read what comes after it, and so the very token that is to " +
-          "be foretold. It was never trained so. Will the passage cost less, because the answer lies " +
+          "be predicted. It was never trained so. Will the passage cost less, because the answer lies " +
           "open, or more? And which does it need more, the mask or the positions?",
         () => this.setChange("mask", {}),
         () => this.withoutMask(),
@@ -106,7 +106,7 @@ export class Experiments {
     const range =
       others.length === 0
         ? ""
-        : ` Without one other head it costs from ${fixed(Math.min(...others), 2)} to ` +
+        : ` Without any single one of the others it costs between ${fixed(Math.min(...others), 2)} and ` +
           `${fixed(Math.max(...others), 2)}.`;
     const kinds =
       Number.isNaN(inside) || Number.isNaN(rest)
