@@ -240,6 +240,33 @@ def test_wide_things_scroll_by_keyboard(browser: Browser, site: Path) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("09_neural_language_models", "section > h2"),
+        ("19_positions", "section > h2"),
+        ("library_words", "dt[id]"),
+        ("glossary", "dt[id]"),
+    ],
+)
+def test_a_link_into_a_page_leads_to_its_place(browser: Browser, site: Path, name, places) -> None:
+    """On a phone, when the page is new: right below the bar, and at once."""
+    path = site / "chapters" / f"{name}.html"
+    found = BeautifulSoup(path.read_text("utf-8"), "html.parser").select(places)
+    for k in (len(found) // 3, 2 * len(found) // 3):
+        place = found[k].get("id") or found[k].parent["id"]
+        top = """(id) => {
+          const one = document.getElementById(id);
+          const { bottom } = document.querySelector(".bk-bar").getBoundingClientRect();
+          return (one.querySelector("h2") ?? one).getBoundingClientRect().top - bottom; }"""
+        with watched(browser, viewport={"width": 390, "height": 844}) as (page, _, _loaded):
+            load_page(page, path, f"#{place}")
+            for _ in range(2):  # at once, and when all around it is drawn
+                page.evaluate(SETTLED)
+                assert 0 <= page.evaluate(top, place) < 30, place
+
+
+@pytest.mark.browser
 def test_a_drawing_stands_on_a_phone_without_scrolling(browser: Browser, site: Path) -> None:
     """Each drawing of an architecture, in folded sections too, has room on a page of 390 pixels."""
     too_wide = """() => [...document.querySelectorAll('figure svg.sl-drawing')].map((svg) => {
