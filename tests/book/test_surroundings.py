@@ -119,15 +119,21 @@ def test_one_turns_the_page_at_its_top(browser, site, width):
 @pytest.mark.parametrize(
     "name", ["chapters/01_tasks", "chapters/14_attention", "chapters/glossary"]
 )
-def test_the_contents_open_where_one_is(browser, site, name):
+@pytest.mark.parametrize(("width", "height"), [(1280, 600), (390, 844)])
+def test_the_contents_open_where_one_is(browser, site, name, width, height):
+    """On a phone they open below the bar."""
     inside = """() => {
       const box = document.querySelector(".bk-contents").getBoundingClientRect();
       const here = document.querySelector(".bk-contents li.current > a").getBoundingClientRect();
       const mode = document.getElementById("bk-mode").getBoundingClientRect();
-      return mode.top > 0 && mode.bottom < 200 && here.top >= box.top && here.bottom <= box.bottom;
+      const bar = document.querySelector(".bk-bar").getBoundingClientRect();
+      return mode.top > bar.bottom && mode.bottom < 200 && box.bottom <= innerHeight
+        && here.top >= box.top && here.bottom <= box.bottom;
     }"""
-    with watched(browser, viewport={"width": 1280, "height": 600}) as (page, _, _loaded):
+    with watched(browser, viewport={"width": width, "height": height}) as (page, _, _loaded):
         open_page(page, site / f"{name}.html")
+        if width == 390:
+            page.click("#bk-menu")
         assert page.evaluate(inside)
 
 
