@@ -129,16 +129,18 @@
   }
 
   /** What the library's classes have, by its name: mix() is a method, .d_model a property, mask an
-   *  attribute, dropout= a parameter. The first two have a place of their own. */
+   *  attribute, dropout= a parameter. The first two have a place of their own. And what has LayerNorm~
+   *  is found by what other packages call it. */
   function membersOf(documents) {
     const found = new Map();
-    const kinds = ["method", "attribute", "parameter"];
+    const kinds = ["method", "attribute", "parameter", "function"];
     for (const owner of documents) {
       for (const member of owner.members.split(" ").filter(Boolean)) {
         const [, dot, name, sign] = member.match(/^(\.?)(\w+)(.*)$/);
-        const kind = kinds[["()", "", "="].indexOf(sign)];
+        const kind = kinds[["()", "", "=", "~"].indexOf(sign)];
         const anchor = dot || kind === "method" ? `${owner.anchor}.${name}` : owner.anchor;
-        const title = kind === "parameter" ? `${owner.title}(${name})` : `${owner.title}.${name}`;
+        const [before, after] = { parameter: ["(", ")"], function: [", beside ", ""] }[kind] ?? [".", ""];
+        const title = `${owner.title}${before}${name}${after}`;
         found.set(name, [...(found.get(name) ?? []), { ...owner, kind, anchor, title, owner: owner.title }]);
       }
     }
@@ -209,15 +211,21 @@
     const others = found.filter((one) => !first.includes(one));
     // What the library calls so, a function or what a class has: mix, d_model, SoftLookup.mix. As code
     // it comes before the text, as a word behind the best places that have it in their names.
-    const ofClass = (code && members.get(code[2])) || [];
+    const all = (code && members.get(code[2])) || [];
+    const ofClass = all.filter(({ kind }) => kind !== "function");
     const owned = ofClass.filter(({ owner }) => owner === code[1]);
     const before = isCode ? 0 : others.slice(0, BEFORE).filter(({ fit }) => fit > 1).length;
     const called = others.slice(before).filter(({ kind, title }) => kind === "function" && title === code?.[2]);
     const words = new Set(split(code?.[2] ?? "").map(stem));
-    const named = [...called, ...(owned.length ? owned : ofClass).map((one) => ({ ...one, words }))];
+    const own = owned.length ? owned : ofClass;
+    const elsewhere = isCode && !typed && !called.length && !own.length ? all : [];
+    const named = [...called, ...[...own, ...elsewhere].map((one) => ({ ...one, words }))];
     const rest = others.slice(before).filter((one) => !called.includes(one));
-    return [...first, ...others.slice(0, before), ...named.slice(0, FEW), ...rest.slice(0, MOST / 2),
+    const answers = [...first, ...others.slice(0, before), ...named.slice(0, FEW), ...rest.slice(0, MOST / 2),
       ...named.slice(FEW), ...rest.slice(MOST / 2, MOST)].slice(0, most + named.length);
+    // A name that the book does not know may be made of words that it knows: CosineAnnealingLR.
+    const apart = query.replace(/([a-z])(?=[A-Z])/g, "$1 ");
+    return answers.length === 0 && apart !== query ? find(apart, most) : answers;
   }
 
   const address = ({ docname, anchor }) => `${root()}${docname}.html${anchor && `#${anchor}`}`;

@@ -60,6 +60,8 @@ FREQUENT = 1 / 25
 
 SELDOM = 6
 """A name that stands in the code of more sections leads nowhere."""
+SHARED = 4
+"""Another package's name that more of ours are compared with leads to none of them."""
 
 
 class Entry(NamedTuple):
@@ -76,7 +78,7 @@ class Entry(NamedTuple):
             or sets in italics.
         code: What its code calls, and the errors that it shows.
         members: The methods "mix()", properties ".d_model", attributes "mask" and parameters
-            "dropout=" of a class.
+            "dropout=" of a class; the names "LayerNorm~" of what others have in its place.
     """
 
     kind: str
@@ -241,16 +243,30 @@ def members(thing: object) -> list[str]:
     return [*methods, *properties, *attributes, *parameters]
 
 
+def counterparts() -> dict[str, list[str]]:
+    """For each public name what other packages call what the tests compare it with.
+
+    What many are compared with, such as `softmax`, is no name for any of them.
+    """
+    found = {
+        name: sorted({row["peer"].rpartition(".")[2] for row in rows if "." in row["peer"]})
+        for name, rows in reference_ledger.read().items()
+    }
+    shared = Counter(peer for peers in found.values() for peer in peers)
+    return {name: [p for p in peers if shared[p] <= SHARED] for name, peers in found.items()}
+
+
 def functions() -> Iterator[tuple[str, Entry]]:
     """The library's public names, each with the page of its entry."""
-    things = reference_ledger.public_things()
+    things, peers = reference_ledger.public_things(), counterparts()
     for name, text in reference_ledger.public_names().items():
         package, _, own = name.rpartition(".")
         first = re.sub(r"\s+", " ", text.split("\n\n")[0].replace("``", ""))
         first = re.sub(r"\$([^$]+)\$", lambda found: plain_tex.read(found[1]), first)
         spelled = re.sub(r"_|(?<=[a-z])(?=[A-Z])", " ", own)
         entry = Entry("function", import_path(name), own, f"{spelled}; {package}", first)
-        yield page_of(name), entry._replace(members=" ".join(members(things[name])))
+        names = [*members(things[name]), *(f"{peer}~" for peer in peers.get(name, []))]
+        yield page_of(name), entry._replace(members=" ".join(names))
 
 
 def number_of(env: BuildEnvironment, docname: str, kind: str, anchor: str) -> str:
