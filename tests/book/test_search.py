@@ -173,12 +173,36 @@ def test_a_name_that_is_a_word_stands_behind_the_best_places_of_the_text(page, n
 @pytest.mark.browser
 def test_no_name_of_a_member_is_typed_in_vain(page, entries):
     told = " ".join(members for *_, members in with_members(entries))
-    names = {one.strip(".()=") for one in told.split()}
+    names = {one.strip(".()=") for one in told.split() if not one.endswith("~")}
     assert len(names) > 200
     kinds = "async (name) => (await bookSearch.find(name)).map(({kind}) => kind)"
     shown = {name: page.evaluate(kinds, name)[:6] for name in sorted(names)}
     members = {"method", "attribute", "parameter"}
     assert [name for name, found in shown.items() if not members & set(found)] == []
+
+
+@pytest.mark.browser
+def test_what_pytorch_calls_a_function_leads_to_ours(page, entries):
+    ours = {}
+    for *_, anchor, _title, _also, _text, _terms, _code, told in with_members(entries):
+        for peer in (one.strip("~") for one in told.split() if one.endswith("~")):
+            ours.setdefault(peer, set()).add(anchor)
+    assert "softlookup.attention.attention" in ours["scaled_dot_product_attention"]
+    typed = [peer for peer in sorted(ours) if re.search("_|[a-z][A-Z]", peer)]
+    assert len(typed) > 50
+    anchors = "async (name) => (await bookSearch.find(name)).map(({anchor}) => anchor)"
+    shown = {peer: page.evaluate(anchors, f"nn.{peer}")[:6] for peer in typed}
+    known = {row[3] for row in entries["entries"] if row[0] == "function"}
+    missed = [
+        peer for peer, found in shown.items() if peer not in known and not ours[peer] & set(found)
+    ]
+    assert missed == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["nn.CrossEntropyLoss", "CosineAnnealingLR", "LambdaLR"])
+def test_a_name_that_the_book_does_not_know_is_read_as_its_words(page, name):
+    assert page.evaluate("async (name) => (await bookSearch.find(name)).length", name) > 0
 
 
 @pytest.mark.browser
