@@ -246,8 +246,11 @@ def members(thing: object) -> list[str]:
 def counterparts() -> dict[str, list[str]]:
     """For each public name what other packages call what the tests compare it with.
 
-    What many are compared with, such as `gradcheck`, is no name for any of them.
+    What many are compared with, such as `gradcheck`, is no name for any of them. A book without its
+    tests has no record, and so no such names.
     """
+    if not reference_ledger.RECORD.exists():
+        return {}
     found = {
         name: sorted({row["peer"].rpartition(".")[2] for row in rows if "." in row["peer"]})
         for name, rows in reference_ledger.read().items()
