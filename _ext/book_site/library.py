@@ -260,8 +260,8 @@ def named(peer: str) -> str:
 
 @cache
 def compared() -> dict[str, list[dict]]:
-    """What the ledger has recorded of each name."""
-    return reference_ledger.read()
+    """What the ledger has recorded of each name; nothing in a book that came without its tests."""
+    return reference_ledger.read() if reference_ledger.RECORD.exists() else {}
 
 
 def comparison(row: dict) -> str:

@@ -29,7 +29,7 @@ import registry
 from . import plain_tex
 from .figures import numbered_table
 from .kept import Keeper
-from .library import import_path, page_of
+from .library import compared, import_path, page_of
 
 SYNONYMS = Path(__file__).parent / "synonyms.yml"
 SILENT = (  # what is no text to be searched, or is an entry of its own
@@ -246,14 +246,11 @@ def members(thing: object) -> list[str]:
 def counterparts() -> dict[str, list[str]]:
     """For each public name what other packages call what the tests compare it with.
 
-    What many are compared with, such as `gradcheck`, is no name for any of them. A book without its
-    tests has no record, and so no such names.
+    What many are compared with, such as `gradcheck`, is no name for any of them.
     """
-    if not reference_ledger.RECORD.exists():
-        return {}
     found = {
         name: sorted({row["peer"].rpartition(".")[2] for row in rows if "." in row["peer"]})
-        for name, rows in reference_ledger.read().items()
+        for name, rows in compared().items()
     }
     shared = Counter(peer for peers in found.values() for peer in peers)
     return {name: [p for p in peers if shared[p] <= SHARED] for name, peers in found.items()}

@@ -155,6 +155,20 @@ def compare(
     raise Wrong(otherwise if isinstance(otherwise, str) else otherwise(values, expected))
 
 
+def counted(n: int, what: str) -> str:
+    """So many things in words.
+
+    Args:
+        n: How many.
+        what: The name of one of them.
+
+    Example:
+        >>> counted(1, "layer"), counted(3, "layer")
+        ('1 layer', '3 layers')
+    """
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
 def advised(
     found: float,
     mistakes: Iterable[tuple[float | Tensor, str]],

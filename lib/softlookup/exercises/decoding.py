@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from softlookup.exercises.compare import advised, integers, one_number
+from softlookup.exercises.compare import advised, counted, integers, one_number
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 
 END = "<eos>"
@@ -119,8 +119,10 @@ def check_choice(answer: Answer) -> str:
     """
     both = "Return two things: the words that win, and True or False."
     found = [answer.several(2, both, list(case[0]), list(case[1]), *case[2:]) for case in _LENGTHS]
-    _judge([_words(words, both) for words, _ in found], _winner, _WINNER_MISTAKES)
-    _judge([_truth(stops, both) for _, stops in found], _may_stop, _STOP_MISTAKES)
+    words = [_words(words, both) for words, _ in found]
+    stops = [_truth(stops, both) for _, stops in found]
+    _judge(words, _LENGTHS, _winner, _WINNER_MISTAKES, _told_of_choice)
+    _judge(stops, _LENGTHS, _may_stop, _STOP_MISTAKES, _told_of_choice)
     return "The longer a beginning may still become, the longer the search must wait for it."
 
 
@@ -139,13 +141,7 @@ def check_die(answer: Answer) -> str:
         if not isinstance(word, str) or word not in row:
             raise Wrong(f"Return one of the words of the row; you returned {word!r}.")
         found.append(word)
-    wanted = [_drawn(*throw) for throw in _THROWS]
-    for advice, mistake in _DIE_MISTAKES.items():
-        if found != wanted and found == [_drawn(*throw, mistake) for throw in _THROWS]:
-            raise Wrong(advice)
-    for own, right, (row, p, u) in zip(found, wanted, _THROWS, strict=True):
-        if own != right:
-            raise Wrong(f"With the row {row}, p = {p:g} and u = {u:g} it is {right}, not {own}.")
+    _judge(found, _THROWS, _drawn, _DIE_MISTAKES, _told_of_throw)
     return "One number chooses among all the words that are left, each as often as it should."
 
 
@@ -404,17 +400,42 @@ _STOP_MISTAKES = {
 }
 
 
-def _judge(found: list, right: Callable, mistakes: Mapping[str, str]) -> None:
-    """Raise ``Wrong`` unless the answers are right in all cases; with a known mistake's advice."""
-    expected = [right(*case) for case in _LENGTHS]
+def _judge(
+    found: list, cases: list, right: Callable, mistakes: Mapping[str, str], tell: Callable[..., str]
+) -> None:
+    """Raise ``Wrong`` unless the answers are right in all cases; with a known mistake's advice.
+
+    Args:
+        found: The learner's answer in each case.
+        cases: The arguments of ``right``.
+        right: What gives the right answer; with a mistake's name behind its arguments, that one's.
+        mistakes: Under each advice the mistake's name.
+        tell: Says of the learner's answer and of the right one, in a case, that they differ.
+    """
+    expected = [right(*case) for case in cases]
     for advice, mistake in mistakes.items():
-        if found != expected and found == [right(*case, mistake) for case in _LENGTHS]:
+        if found != expected and found == [right(*case, mistake) for case in cases]:
             raise Wrong(advice)
-    for own, wanted, (ended, alive, longest, alpha) in zip(found, expected, _LENGTHS, strict=True):
+    for own, wanted, case in zip(found, expected, cases, strict=True):
         if own != wanted:
-            texts, living = (", ".join(map(_shown, some)) or "none" for some in (ended, alive))
-            case = f"Ended: {texts}; alive: {living}; max_length {longest}, alpha {alpha:g}: "
-            raise Wrong(f"{case}it should be {_told(wanted)}; you have {_told(own)}.")
+            raise Wrong(tell(own, wanted, *case))
+
+
+def _told_of_choice(
+    own: Words | bool,
+    wanted: Words | bool,
+    ended: _Ended,
+    alive: _Ended,
+    longest: int,
+    alpha: float,
+) -> str:
+    texts, living = (", ".join(map(_shown, some)) or "none" for some in (ended, alive))
+    case = f"Ended: {texts}; alive: {living}; max_length {longest}, alpha {alpha:g}: "
+    return f"{case}it should be {_told(wanted)}; you have {_told(own)}."
+
+
+def _told_of_throw(own: str, wanted: str, row: Row, p: float, u: float) -> str:
+    return f"With the row {row}, p = {p:g} and u = {u:g} it is {wanted}, not {own}."
 
 
 def _told(answer: Words | bool) -> str:
@@ -437,8 +458,7 @@ def _truth(stops: object, todo: str) -> bool:
 
 def _beam_difference(found: list, expected: list) -> str:
     if len(found) != len(expected):
-        right = f"{len(expected)} text{'s' if len(expected) != 1 else ''}"
-        return f"{right} should have ended; you have {len(found)}."
+        return f"{counted(len(expected), 'text')} should have ended; you have {len(found)}."
     for own, right in zip(found, expected, strict=True):
         if own[0] != right[0]:
             return f"{_shown(right)} should stand where you have {_shown(own)}."

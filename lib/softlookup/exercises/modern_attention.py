@@ -20,6 +20,7 @@ from softlookup.exercises.compare import (
     advised,
     close,
     compare,
+    counted,
     draw,
     draws,
     matrix,
@@ -191,7 +192,7 @@ def check_reach(answer: Answer) -> str:
                 raise Wrong("True or False for each pair: that there is a path, not how many.")
             if close(found, expected):
                 continue
-            stack = f"{n_layers} layer{'s' * (n_layers > 1)}"
+            stack = counted(n_layers, "layer")
             if close(found, expected.mT):
                 raise Wrong("Rows are outputs and columns are inputs: yours is turned round.")
             if close(found, mask) and n_layers > 1:

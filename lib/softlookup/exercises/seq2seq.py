@@ -14,6 +14,7 @@ from softlookup.exercises.compare import (
     Mistakes,
     advised,
     compare,
+    counted,
     integers,
     one_number,
 )
@@ -374,7 +375,7 @@ def _compare_tables(table: object, n_rounds: int) -> None:
         raise Wrong(f"{more[0]} is no pair of an English and a French word that meet.")
     if _same_table(table, expected):
         return
-    case = f"After {n_rounds} round{'s' * (n_rounds > 1)}: "
+    case = f"After {counted(n_rounds, 'round')}: "
     for mistake, advice in _MODEL1_MISTAKES.items():
         if _same_table(table, _model1(_KITTENS, n_rounds, mistake=mistake)):
             raise Wrong(case + advice)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from softlookup.attention.positions import sinusoidal
-from softlookup.exercises.compare import advised, compare, integers, one_number
+from softlookup.exercises.compare import advised, compare, counted, integers, one_number
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.masks import causal_mask
 from softlookup.models import Transformer, TransformerConfig
@@ -171,8 +171,8 @@ def check_decoder(answer: Answer) -> str:
         mistakes.append((right.softmax(dim=-1), "Those are probabilities. Return the scores."))
         d_model, n_layers, n_heads = sizes
         case = (
-            f"With {_some(n_layers, 'block')} of width {d_model}, {_some(n_heads, 'head')}, "
-            f"{_some(n_q, 'target token')} and {length} of {n_k} rows to be read: "
+            f"With {counted(n_layers, 'block')} of width {d_model}, {counted(n_heads, 'head')}, "
+            f"{counted(n_q, 'target token')} and {length} of {n_k} rows to be read: "
         )
         compare(
             found,
@@ -226,10 +226,6 @@ def _advice_on_order(found: list[str], words: list[str]) -> str:
     if breaks == 1:
         return "One break is the least. But where in the sentence does it spoil the fewest runs?"
     return f"The chain is broken in {breaks} places; one is enough for another order."
-
-
-def _some(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 _SENTENCES = (

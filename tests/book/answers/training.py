@@ -175,7 +175,7 @@ def book_rate(step, n_steps, n_warmup, peak):
 
 
 def smaller_line(step, n_steps, n_warmup, peak):
-    down = (n_steps - step) / (n_steps - n_warmup) if n_steps > n_warmup else 1.0
+    down = (n_steps - step) / (n_steps - n_warmup)
     return torch.tensor(peak * min(step / n_warmup, down))
 
 
