@@ -95,6 +95,10 @@ export class RaceTrack {
     this.draw(5, [[], []], 15);
     this.list();
     say(this.words, "No race has been run yet.");
+    addEventListener("storage", () => {
+      this.best = keptBest(); // another page of the book has changed it
+      this.list();
+    });
   }
 
   async toggle() {
