@@ -268,11 +268,21 @@
     return `${from ? "… " : ""}${text.slice(from, to)}${to < text.length ? " …" : ""}`;
   }
 
+  /** The lectures' name for a section, if the question is more like it than like the title. */
+  function lectureName({ kind, title, also, words }) {
+    if (!/section|slide/.test(kind)) return "";
+    const held = (text) => new Set(split(text).map(stem).filter((word) => words.has(word))).size;
+    const [best] = also.split("; ").sort((a, b) => held(b) - held(a) || a.length - b.length);
+    return held(best) > held(title) ? best : "";
+  }
+
   function line(one) {
     const where = one.number ? `${one.number}\u2002${one.page}` : one.page;
     const head = make("span", { class: "bk-found-title" }, ...marked(/function|method/.test(one.kind) ? `${one.title}()` : one.title, one.words));
     const kind = make("span", { class: "bk-found-kind" }, NAMES[one.kind]);
     const place = ["chapter", "definition"].includes(one.kind) ? [] : [make("span", { class: "bk-found-place" }, where)];
+    const name = lectureName(one);
+    if (name) place.push(make("span", { class: "bk-found-place" }, "In the lectures: ", ...marked(name, one.words)));
     const said = one.text.split("\n")[0]; // behind it stand words without their sentences
     const text = one.kind === "definition" ? said : context(said, one.words);
     const words = text ? [make("span", { class: "bk-found-text" }, ...marked(text, one.words))] : [];

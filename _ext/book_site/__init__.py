@@ -19,6 +19,7 @@ from . import (
     library,
     map_page,
     markup,
+    met,
     optional,
     places,
     predictions,
@@ -79,6 +80,7 @@ def setup(app: Sphinx) -> dict[str, bool | int]:
         stills,
         places,
         map_page,
+        met,
         built,
     ):
         module.setup(app)
