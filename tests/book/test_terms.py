@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 
 import registry
+from book_site.met import Section, places_of
 
 ROOT = Path(__file__).resolve().parents[2]
 GLOSSARY = (ROOT / "chapters" / "glossary.md").read_text(encoding="utf-8")
@@ -225,3 +227,50 @@ def test_phrases_of_another_meaning_stand_in_the_book(term):
 )
 def test_uses_of_terms_are_found(text, expected):
     assert {term: use.linked for term, use in first_uses(text).items()} == expected
+
+
+def test_a_term_leads_to_the_section_that_is_called_so_and_to_each_chapter_that_links_it():
+    first, second, third = registry.chapters()[:3]
+    found = [
+        Section(first, "", "Tasks", frozenset({"beam search"})),
+        Section(second, "sums", "Beams and sums", frozenset({"greedy decoding"})),
+        Section(second, "wide", "Beam searches", frozenset()),
+        Section(second, "late", "A width", frozenset({"beam search"})),
+        Section(third, "again", "Sampling", frozenset({"beam search", "top-p sampling"})),
+        Section(third, "more", "More", frozenset({"beam search"})),
+    ]
+
+    def places(*names):
+        return [(one.page, one.anchor) for one in places_of(list(names), found)]
+
+    assert places("beam search") == [(second, "wide"), (first, ""), (third, "again")]
+    assert places("Top-p sampling", "nucleus sampling") == [(third, "again")]
+    assert places("greedy decoding") == [(second, "sums")]
+    assert places("earch") == []
+
+
+@pytest.mark.browser
+def test_each_entry_of_the_glossary_leads_to_sections_that_speak_of_it(site):
+    pages = {}
+
+    def page(path):
+        if path not in pages:
+            html = (site / "chapters" / path).read_text(encoding="utf-8")
+            pages[path] = BeautifulSoup(html, "html.parser")
+        return pages[path]
+
+    linked = set()
+    for entry in page("glossary.html").select("dl.glossary > dd"):
+        term = entry.find_previous_sibling("dt")
+        names = {term["id"], *(dt["id"] for dt in term.find_previous_siblings("dt", limit=1))}
+        for link in entry.select(".bk-met a"):
+            path, _, anchor = link["href"].partition("#")
+            part = page(path).find(id=anchor) if anchor else page(path).article
+            part = part if part.name in ("section", "article") else part.find_parent("section")
+            uses = {a["href"].rpartition("#")[2] for a in part.select("a[href*='#term-']")}
+            called = (
+                term.get_text().strip("#¶ \n").lower() in part.find(["h1", "h2", "h3"]).text.lower()
+            )
+            assert called or uses & names, f"{term['id']}: {link['href']}"
+            linked.add(term["id"])
+    assert len(linked) > 0.95 * len(TERMS)
