@@ -17,7 +17,7 @@ from softlookup.exercises.compare import (
     one_number,
 )
 from softlookup.exercises.soft_lookup import OVER_QUERIES
-from softlookup.exercises.verdict import Answer, Wrong, exercise
+from softlookup.exercises.verdict import Answer, Wrong, by_hand, exercise
 from softlookup.masks import causal_mask, window_mask
 from softlookup.ops import masked_softmax
 
@@ -393,7 +393,8 @@ def check_backward(answer: Answer) -> str:
         (some, "With a query that may read nothing: "),
     )
     for allowed, case in cases:
-        found = answer.several(3, three, Q, K, V, allowed, dZ)
+        with by_hand():
+            found = answer.several(3, three, Q, K, V, allowed, dZ)
         inputs = [matrix.clone().requires_grad_() for matrix in (Q, K, V)]
         expected = torch.autograd.grad(attention(*inputs, allowed), inputs, dZ)
         mistakes = _backward_mistakes(Q, K, V, allowed, dZ)

@@ -12,7 +12,7 @@ from torch import Tensor
 from softlookup.attention import attention
 from softlookup.data import TaggedSentence, tagged_sentences
 from softlookup.exercises.compare import close, compare, draw, numbers
-from softlookup.exercises.verdict import Answer, Wrong, exercise
+from softlookup.exercises.verdict import Answer, Wrong, by_hand, exercise
 from softlookup.masks import causal_mask, window_mask
 from softlookup.words import (
     Span,
@@ -204,7 +204,9 @@ def check_gradient(answer: Answer) -> str:
         if n == 4:
             Q[0], aside = 1e-7 * Q[0], short
         expected, mistakes = _contrastive_gradients(Q, D, temperature)
-        found = numbers(_without_autograd(answer, Q, D, temperature), expected, "Your gradient")
+        with by_hand():
+            given = answer(Q, D, temperature, kept=KEPT)
+        found = numbers(given, expected, "Your gradient")
         largest = expected.abs().amax(dim=1, keepdim=True)
         found, right = found / largest, expected / largest
         known = [(mistaken / largest, advice) for mistaken, advice in mistakes]
@@ -431,21 +433,6 @@ def _tagger_hint(texts: list[list[str]], tags: list[list[str]], score: float) ->
         "Your head can give one word two tags, so it has the neighbours. Go on until the training "
         "loss no longer falls: take more steps, or larger ones."
     )
-
-
-def _without_autograd(answer: Answer, *arguments: object) -> object:
-    """What the learner's function returns; refused if PyTorch kept a graph for it."""
-    kept = []
-
-    def keep(tensor: Tensor) -> Tensor:
-        kept.append(tensor)
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        found = answer(*arguments, kept=KEPT)
-    if kept:
-        raise Wrong("PyTorch's automatic differentiation did that. Work the formula out yourself.")
-    return found
 
 
 def _too_few_digits(found: Tensor, expected: Tensor, otherwise: str) -> str:

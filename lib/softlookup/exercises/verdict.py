@@ -7,7 +7,8 @@ look at next; ``exercise`` makes a ``Verdict`` of either.
 import functools
 import html
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -47,6 +48,21 @@ def verdict(check: Callable[[], str]) -> Verdict:
         return Verdict(True, check())
     except Wrong as wrong:
         return Verdict(False, str(wrong))
+
+
+@contextmanager
+def by_hand() -> Iterator[None]:
+    """Refuse what is computed here if PyTorch keeps a graph for it: a gradient is to be derived."""
+    kept = []
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        yield
+    if kept:
+        raise Wrong("PyTorch's automatic differentiation did that. Work the formula out yourself.")
 
 
 class Answer:
