@@ -93,9 +93,15 @@ def check_width(my_width: Answer) -> str:
         cases += [((exact + 1, *sizes), width)]
         near = exact - 5 * sizes[2] * width  # the norms make the difference
         cases += [((near, *sizes), width - 1), ((above - 1, *sizes), width)]
+        half = (
+            exact - 13 * sizes[2] * width - 1
+        )  # over half of the way: more is missing than biases
+        cases += [((half, *sizes), width - 1)]
     found = [scalar(my_width(*given), "The width") for given, _ in cases]
     rights = [right for _, right in cases]
     if found != rights:
+        if found == [_nearest_width(given) for given, _ in cases]:
+            raise Wrong("You round to the nearest width: where that is upwards, it does not fit.")
         for off, advice in _MISCOUNTED:
             if found == [_widest(given, off) for given, _ in cases]:
                 raise Wrong(advice)
@@ -414,6 +420,14 @@ def _widest(given: tuple[int, int, int, int], off: Callable[..., int]) -> int:
         fits = _count(*sizes, middle) + off(*sizes, middle) <= budget
         low, high = (middle, high) if fits else (low, middle)
     return low
+
+
+def _nearest_width(given: tuple[int, int, int, int]) -> int:
+    """The width whose count comes nearest to the budget, above it or below."""
+    budget, *sizes = given
+    width = _widest(given, lambda *sizes: 0)
+    under, over = _count(*sizes, width), _count(*sizes, width + 1)
+    return width + (over - budget < budget - under)
 
 
 def _masked(

@@ -113,6 +113,11 @@ def by_formula(n, vocab_size, context, n_layers):
     return (math.isqrt(b * b + 4 * a * n) - b) // (2 * a)
 
 
+def by_rounding(n, vocab_size, context, n_layers):
+    a, b = 12 * n_layers, vocab_size + context + 13 * n_layers
+    return round((math.sqrt(b * b + 4 * a * n) - b) / (2 * a))
+
+
 def costing(extra):
     return lambda *given: by_search(*given, cost=lambda d, *g: count(d, *g) + extra(d, *g))
 
@@ -121,6 +126,7 @@ RIGHT[check_width] = [(by_search, "768"), (by_formula, "768")]
 WRONG[check_width] = [
     (..., "Nothing to check"),
     (lambda *given: by_search(*given) + 1, "and it is"),
+    (by_rounding, "You round to the nearest width"),
     (costing(lambda d, V, n, L: V * d), "no table of its own"),
     (costing(lambda d, V, n, L: -n * d), "The table of positions is missing"),
     (costing(lambda d, V, n, L: -(V + n) * d), "Both tables are missing"),
