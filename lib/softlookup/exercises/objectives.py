@@ -95,7 +95,7 @@ def check_width(my_width: Answer) -> str:
         cases += [((near, *sizes), width - 1), ((above - 1, *sizes), width)]
         half = (
             exact - 13 * sizes[2] * width - 1
-        )  # over half of the way: more is missing than biases
+        )  # more than half of the way
         cases += [((half, *sizes), width - 1)]
     found = [scalar(my_width(*given), "The width") for given, _ in cases]
     rights = [right for _, right in cases]
