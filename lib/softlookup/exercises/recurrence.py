@@ -242,7 +242,7 @@ def check_scan(my_scan: Answer) -> str:
     n_waits = longest_path(found)
     if n_waits > _MOST_WAITS:
         raise Wrong(f"The numbers are right, but for n = 1024 {n_waits} operations stand in line.")
-    return f"Right, and for 1024 steps only {n_waits} operations stand one behind the other."
+    return f"The same states, and for 1024 steps only {n_waits} operations stand in line."
 
 
 def longest_path(result: Tensor, kind: str = "") -> int:
@@ -306,7 +306,7 @@ def _bracket_texts() -> list[str]:
 def _miscounted(text: str, said: list[int], depth: int) -> str:
     """What to say about the first character after which the number is wrong."""
     shown = f"“{text}”" if len(text) <= 24 else f"{len(text)} characters"
-    told = f"After {shown} {depth} are open; your network says {said[-1]}."
+    told = f"After {shown} the depth is {depth}; your network says {said[-1]}."
     before = said[-2] if len(said) > 1 else 0
     if text[-1] not in "()" and said[-1] != before:
         if len(text) > 20:
