@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from softlookup.show import word_map
-from softlookup.show.word_map import LINE_HEIGHT, LOOKS
+from softlookup.show.word_map import LINE_HEIGHT, LOOKS, NAME_WIDTH
 
 WORDS = ["king", "queen", "the", "cat", "dog"]
 XY = torch.tensor([[0.0, 1.0], [2.0, 3.0], [-1.0, 0.5], [4.0, -2.0], [5.0, -3.0]])
@@ -78,6 +78,19 @@ def test_lines_to_names_do_not_cross(ax):
         for text in names.values()
     ]
     assert not any(cross(*one, *other) for one, other in combinations(lines, 2))
+
+
+def test_no_name_covers_another_where_words_lie_in_twins(ax):
+    """As on a t-SNE, whose twins are nearly one point: names that change places stay apart."""
+    ax.set(xlim=(0, 357), ylim=(0, 266))  # one to a point of the paper
+    ax.figure.canvas.draw()
+    xy = [[236.1, 90.2], [234.5, 91.6], [211.2, 71.4], [209.3, 71.7], [262.5, 70.1], [264.2, 68.8]]
+    words = ["cat", "cats", "dog", "dogs", "horse", "horses"]
+    word_map(ax, torch.tensor(xy), words, {"animals": words})
+    heights = [(points(ax, text.xy) + torch.tensor(text.xyann))[1] for text in ax.texts]
+    for (x, low), (other, high) in combinations(zip(xy, heights, strict=True), 2):
+        if abs(x[0] - other[0]) < NAME_WIDTH:
+            assert abs(high - low) > LINE_HEIGHT - 1.5
 
 
 BAD = {

@@ -120,7 +120,10 @@ def _begin(points: Tensor, i: int, height: Tensor, side: int) -> Tensor:
 
 
 def _unblocked(points: Tensor, heights: Tensor, side: int) -> Tensor:
-    """The heights, two exchanged as long as fewer lines run through others, or their points."""
+    """The heights, two exchanged as long as fewer lines run through others, or their points.
+
+    No name comes to cover another by it.
+    """
 
     def cost(order: Tensor) -> float:
         total = (order - points[:, 1]).abs().sum().item()
@@ -129,9 +132,11 @@ def _unblocked(points: Tensor, heights: Tensor, side: int) -> Tensor:
             t = ((points - points[i]) @ along / (along @ along)).clamp(0, 1)
             gap = torch.linalg.norm(points - points[i] - t[:, None] * along, dim=1)
             total += 1000 * (gap < DOT).sum().item()
-        return total + CROSSING * _crossings(starts, ends.tolist())
+        covered = sum(abs(order[i] - order[j]).item() < LINE_HEIGHT - 1 for i, j in near)
+        return total + 1000 * covered + CROSSING * _crossings(starts, ends.tolist())
 
     starts = points.tolist()
+    near = [pair for pair in combinations(range(len(points)), 2) if _near(*points[list(pair)])]
     best, swaps = cost(heights), list(combinations(range(len(points)), 2))
     for i, j in swaps * 3:
         exchanged = heights.clone()
