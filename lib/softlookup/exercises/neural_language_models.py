@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from softlookup.data import agreement_sentences
-from softlookup.exercises.compare import advised, compare, draws, numbers, scalar
+from softlookup.exercises.compare import advised, compare, counted, draws, numbers, scalar
 from softlookup.exercises.verdict import Answer, Wrong, exercise
 from softlookup.language_models import FeedForwardLM, known_words, train_lm
 
@@ -20,6 +20,15 @@ PENCIL_X = torch.tensor([1.0, 0.0, 0.0, 1.0])
 PENCIL_H = torch.tensor([[1.0, 3.0, -2.0, -1.0], [0.2, 1.0, 1.0, 0.3493]])
 PENCIL_U = torch.tensor([[1.0, 0.0], [0.0, 1.386], [-1.0, 0.0]])
 """The network of the pencil exercise: its tanh is 0 and 1/2, its probabilities are quarters."""
+
+TRAININGS = (
+    (12, 4, 3, 0.0, 0.0),
+    (10, 4, 2, 0.0, 0.0),
+    (12, 4, 3, 0.1, 0.0),
+    (12, 4, 3, 0.0, 0.5),
+)
+"""Of each training: its number of texts, the width of a batch, the patience; its lowest loss, and
+what is added to each other one."""
 
 RUNS = {
     "larger learning rate": "Run A: all the losses fall, but in 800 steps they have hardly moved.",
@@ -164,7 +173,8 @@ def check_direct(my_gradients: Answer) -> str:
 
     Args:
         my_gradients: The learner's function. Its scores are U tanh(H x + d) + b + W x, its loss is
-            the cross-entropy with the one-hot ``y``; it returns the gradients by W and by x.
+            the cross-entropy with the one-hot ``y``; it returns the gradients with respect to W and
+            to x.
 
     Chapter: neural_language_models#exercises
     """
@@ -176,20 +186,33 @@ def check_direct(my_gradients: Answer) -> str:
         h = torch.tanh(H @ x + d)
         error = (U @ h + b + W @ x).softmax(dim=0) - y
         around, through = W.T @ error, H.T @ ((1 - h**2) * (U.T @ error))
-        words = "Return two tensors: the gradient by W, and the gradient by x."
+        words = "Return two tensors: the gradients with respect to W and with respect to x."
         kept = "Your function changes a tensor that it was given."
         by_W, by_x = my_gradients.several(2, words, x, y, H, d, U, b, W, kept=kept)
-        turned = {(n_in, vocab): "The gradient by W is turned: it has the shape of W."}
+        turned = {(n_in, vocab): "The gradient with respect to W is turned: it has the shape of W."}
         outer = error[:, None] * x
-        mistakes = [(-outer, "The sign of the error is turned: it is p − y.")]
-        compare(by_W, outer, "The gradient by W", mistakes, _error_times_number, shapes=turned)
+        straight = (U @ h + b).softmax(dim=0) - y
+        mistakes = [
+            (-outer, "The sign of the error is turned: it is p − y."),
+            (straight[:, None] * x, "Your scores leave W x out."),
+        ]
+        compare(
+            by_W,
+            outer,
+            "The gradient with respect to W",
+            mistakes,
+            _error_times_number,
+            shapes=turned,
+        )
         mistakes = [
             (through, THROUGH),
             (around, AROUND),
             (around + H.T @ (U.T @ error), NO_TANGENT),
         ]
-        otherwise = "The gradient by x is wrong: write down both ways from x to the scores."
-        compare(by_x, around + through, "The gradient by x", mistakes, otherwise)
+        otherwise = (
+            "The gradient with respect to x is wrong: write down both ways from x to the scores."
+        )
+        compare(by_x, around + through, "The gradient with respect to x", mistakes, otherwise)
     return "Two ways lead from x to the scores, and their gradients add up."
 
 
@@ -206,8 +229,8 @@ def check_training(my_training: Answer) -> str:
 
     Chapter: neural_language_models#exercises
     """
-    for n_texts, batch_size, patience, flat in ((12, 4, 3, 0.0), (10, 4, 2, 0.0), (12, 4, 3, 0.1)):
-        log = _Training(n_texts, flat)
+    for n_texts, batch_size, patience, flat, bump in TRAININGS:
+        log = _Training(n_texts, flat, bump)
         start = torch.zeros(2, dtype=torch.float64)
         found = my_training(
             start, n_texts, batch_size, log.slopes_of, log.held_out_loss, 0.05, patience
@@ -217,9 +240,11 @@ def check_training(my_training: Answer) -> str:
         best = min(range(len(log.losses)), key=log.losses.__getitem__)
         after = len(log.losses) - 1 - best
         if after != patience:
-            when = f"after {after} measurements without a new lowest held-out loss"
+            when = f"after {counted(after, 'measurement')} without a new lowest held-out loss"
             if flat and after > patience:
                 when += "; one that only equals the lowest is not new"
+            if bump and after < patience:
+                when += "; a new lowest starts the count anew"
             raise Wrong(f"With patience {patience} you stopped {when}.")
         lowest = [k for k, loss in enumerate(log.losses) if loss == log.losses[best]]
         if any(torch.allclose(found, log.measured[k]) for k in lowest):
@@ -297,11 +322,12 @@ def check_memory(my_memory: Answer) -> str:
 class _Training:
     """A training run that writes down what it is asked; its held-out loss falls, then rises.
 
-    Losses below ``flat`` count as ``flat``, so that some of them are equal.
+    Losses below ``flat`` count as ``flat``, so that some of them are equal. ``bump`` is added to
+    every second one, so that between two new lowest ones there is one that is none.
     """
 
-    def __init__(self, n_texts: int, flat: float) -> None:
-        self.n_texts, self.flat = n_texts, flat
+    def __init__(self, n_texts: int, flat: float, bump: float) -> None:
+        self.n_texts, self.flat, self.bump = n_texts, flat, bump
         self.batches, self.measured, self.losses = [], [], []
         self.epochs = []
 
@@ -313,7 +339,7 @@ class _Training:
     def held_out_loss(self, weights: Tensor) -> float:
         self.measured.append(weights.detach().clone())
         loss = (weights - torch.tensor([1.0, -0.5])).square().sum().item()
-        self.losses.append(max(loss, self.flat))
+        self.losses.append(max(loss, self.flat) + self.bump * (len(self.losses) % 2))
         self.epochs.append(self.batches)
         self.batches = []
         return self.losses[-1]
@@ -337,7 +363,7 @@ class _Training:
 def _error_times_number(found: Tensor, right: Tensor) -> str:
     i, j = torch.nonzero((found - right).abs() > 1e-6)[0].tolist()
     rule = "A slope is the error where the connection ends times the number where it begins."
-    return f"The gradient by W is wrong at [{i}, {j}]: {found[i, j]:.4g}. {rule}"
+    return f"The gradient with respect to W is wrong at [{i}, {j}]: {found[i, j]:.4g}. {rule}"
 
 
 def _judge_new_word(p: Tensor, ids: list[int], verbs: tuple[str, ...], seen: str) -> None:
@@ -356,17 +382,17 @@ def _judge_memory(score: float, n_phrases: int, text: list[str], first: float | 
     """Whether one sentence is judged right; the smallest score directly after the subject."""
     shown = " ".join(text[:5]) + (" ..." if len(text) > 6 else "")
     if score <= 0:
-        where = f"over {n_phrases} phrases" if n_phrases else "right after the subject"
-        number = "many" if text[1].endswith("s") else "one"
+        where = f"over {counted(n_phrases, 'phrase')}" if n_phrases else "right after the subject"
+        number = "plural" if text[1].endswith("s") else "singular"
         side = f"and w · h is {abs(score):.3g} to the other side"
         why = "Which words may write into the state?"
-        raise Wrong(f"Wrong {where}: “{shown}” is about {number}, {side}. {why}")
+        raise Wrong(f"Wrong {where}: “{shown}” is {number}, {side}. {why}")
     if n_phrases == 0:
         return score if first is None else min(first, score)
     if score < first / 2:
         share = f"{score / first:.2g} of what it was after the subject"
         why = "the state fades. What must h do to itself to stay?"
-        raise Wrong(f"Over {n_phrases} phrases w · h is only {share}: {why}")
+        raise Wrong(f"Over {counted(n_phrases, 'phrase')} w · h is only {share}: {why}")
     return first
 
 

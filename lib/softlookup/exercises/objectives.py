@@ -93,9 +93,7 @@ def check_width(my_width: Answer) -> str:
         cases += [((exact + 1, *sizes), width)]
         near = exact - 5 * sizes[2] * width  # the norms make the difference
         cases += [((near, *sizes), width - 1), ((above - 1, *sizes), width)]
-        half = (
-            exact - 13 * sizes[2] * width - 1
-        )  # more than half of the way
+        half = exact - 13 * sizes[2] * width - 1  # more than half of the way
         cases += [((half, *sizes), width - 1)]
     found = [scalar(my_width(*given), "The width") for given, _ in cases]
     rights = [right for _, right in cases]

@@ -150,6 +150,7 @@ WRONG[check_direct] = [
     (lambda *a: (-book_direct(*a)[0], book_direct(*a)[1]), "p − y"),
     (lambda *a: (book_direct(*a)[0] + 1, book_direct(*a)[1]), "where the connection ends"),
     (lambda *a: (book_direct(*a)[0], book_direct(*a)[1] + 1), "both ways"),
+    (lambda x, y, H, d, U, b, W: book_direct(x, y, H, d, U, b, 0 * W), "leave W x out"),
     (lambda *a: book_direct(*a)[0], "Return two tensors"),
     (spoilt, "changes a tensor"),
 ]
@@ -159,7 +160,16 @@ WRONG[check_direct] = [
 
 
 def trainer(
-    *, best=True, copied=True, shuffled=True, late=0, redrawn=False, size=0, short=False, tie=False
+    *,
+    best=True,
+    copied=True,
+    shuffled=True,
+    late=0,
+    redrawn=False,
+    size=0,
+    short=False,
+    tie=False,
+    in_a_row=True,
 ):
     def answer(weights, n, batch_size, slopes_of, held_out_loss, rate, patience):
         weights = weights.clone()
@@ -176,7 +186,7 @@ def trainer(
             loss = held_out_loss(weights)
             since += 1
             if loss < lowest or (tie and loss == lowest):
-                lowest, since = loss, 0
+                lowest, since = loss, 0 if in_a_row else since - 1
                 stored = weights.clone() if copied else weights
         return stored if best else weights
 
@@ -190,6 +200,7 @@ WRONG[check_training] = [
     (trainer(copied=False), "keep a copy"),
     (trainer(shuffled=False), "the same batches"),
     (trainer(tie=True), "only equals the lowest is not new"),
+    (trainer(in_a_row=False), "after 1 measurement without a new lowest held-out loss; a new"),
     (trainer(late=1), "you stopped after 4"),
     (trainer(late=-1), "you stopped after 2"),
     (trainer(redrawn=True), "read once"),
@@ -277,7 +288,7 @@ WRONG[check_memory] = [
     (..., "Nothing to check"),
     (lambda words: by_hand(words, hold=0.9), "fades"),
     (lambda words: by_hand(words, hold=1.0), "fades"),
-    (lambda words: by_hand(words, hold=0.0), "Wrong over 1 phrases"),
+    (lambda words: by_hand(words, hold=0.0), "Wrong over 1 phrase"),
     (lambda words: by_hand(words, push=-3.0), "Turn a sign"),
     (forgets_one, "right after the subject"),
     (every_plural, "may write"),

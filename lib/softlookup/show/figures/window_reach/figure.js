@@ -30,7 +30,7 @@ export function mount(root, data) {
     const verdict =
       back <= at.n - 1
         ? `It sees “${data.subject}”.`
-        : `“${data.subject}” is outside, and nothing in the window tells the verb.`;
+        : `“${data.subject}” is outside, and nothing in the window tells which form the verb takes.`;
     say(live, `${read} ${verdict}`);
   }
 
