@@ -19,7 +19,8 @@ DROPPED_SCRIPTS = (
     "sphinx-thebe.js",
     "togglebutton.js",
     "scripts/",
-    "minisearch/",  # search.js loads it on first use
+    "minisearch/",  # search.js loads it on first use, and the next
+    "search-find.js",
     "design-tabs.js",
     "doctools.js",
     "sphinx_highlight.js",

@@ -1,8 +1,8 @@
 """What the search looks through: sections, definitions, figures, exercises, slides and functions.
 
 Each becomes an entry with its place, its title, other words for it and its text. The entries go
-into a script, `_static/search-entries.js`, which `_static/search.js` loads on first use: a page
-opened from a disk may load a script, but fetch nothing. The slides' titles lead to the section
+into a script, `_static/search-entries.js`, which `_static/search-find.js` loads on first use: a
+page opened from a disk may load a script, but fetch nothing. The slides' titles lead to the section
 whose cells settle them, as in the lecture map; words that mean the same are in `synonyms.yml`. A
 class brings the names of its methods, attributes and parameters, which are found as code is: whole.
 """

@@ -211,13 +211,19 @@ def test_any_question_has_an_answer_or_none(page, query):
     assert isinstance(page.evaluate(FIND, query), list)
 
 
+@pytest.mark.browser
 def test_the_search_weighs_little_and_nothing_before_its_use(site, browser):
-    files = ["search-entries.js", "minisearch/minisearch.js"]
+    files = ["search-find.js", "search-entries.js", "minisearch/minisearch.js"]
     sizes = [len(gzip.compress((site / "_static" / name).read_bytes())) for name in files]
     assert sum(sizes) <= LARGEST, sizes
     with watched(browser) as (page, _, loaded):
         open_page(page, site / "intro.html")
-        assert not [path for path in loaded if path.name in ("search-entries.js", "minisearch.js")]
+        late = {Path(name).name for name in files}
+        assert not [path for path in loaded if path.name in late]
+        page.keyboard.press("/")
+        page.keyboard.type("attention")
+        page.wait_for_selector(".bk-found")
+        assert late <= {path.name for path in loaded}
 
 
 @pytest.mark.browser
@@ -278,6 +284,16 @@ def test_a_result_says_what_it_is_where_it_stands_and_marks_the_words(page):
     marks = page.locator(".bk-found mark").all_inner_texts()
     assert {"residual", "connection"} <= {word.lower() for word in marks}
     assert page.locator("[role=status].bk-found-count").inner_text().endswith("places")
+
+
+@pytest.mark.browser
+def test_a_section_that_a_slide_calls_otherwise_says_what_the_slide_calls_it(page):
+    page.keyboard.press("/")
+    page.keyboard.type("transformer decoder masked multi-head attention")
+    page.wait_for_selector(".bk-found")
+    told = [text for text in page.evaluate(RESULTS) if "In the lectures: " in text]
+    assert told
+    assert all("Section" in text or "Slide under test" in text for text in told)
 
 
 @pytest.mark.browser
