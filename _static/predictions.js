@@ -119,7 +119,7 @@
     const n = guess.length;
     let right = 0;
     guess.forEach((a, k) => guess.slice(k + 1).forEach((b) => (right += place.get(a) < place.get(b))));
-    return `${right} of ${(n * (n - 1)) / 2} pairs ${right === 1 ? "stands" : "stand"} the right way`;
+    return `${right} of ${(n * (n - 1)) / 2} comparisons ${right === 1 ? "is" : "are"} right`;
   }
 
   // One prediction --------------------------------------------------------------------------------

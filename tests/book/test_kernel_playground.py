@@ -130,7 +130,8 @@ def assert_shows(page, kernel="laplace", width=1.0, W=IDENTITY):
     assert [total[0], total[3]] == ["together", "1.0000"]
     assert number(total[4]) == pytest.approx(prediction, abs=6e-5)
     said = page.locator(".kp-live").inner_text()
-    assert f"prediction is {total[4]}. Most weight, {max(weights):.4f}" in said
+    assert f"prediction is {total[4]}. The point at x = " in said
+    assert said.endswith(f" gets the most weight, {max(weights):.4f}.")
     assert_draws(page, points, weights, prediction, functools.partial(by_library, kernel))
 
 
@@ -208,8 +209,8 @@ def test_it_starts_with_the_lectures_numbers(open_figure):
         ["together", "", "", "1.0000", "−1.5668"],
     ]
     assert page.locator(".kp-live").inner_text() == (
-        "At q = 4.25 the prediction is −1.5668. Most weight, 0.6593, has the point at x = 3.4, "
-        "the nearest."
+        "At q = 4.25 the prediction is −1.5668. The point at x = 3.4, the nearest, gets the most "
+        "weight, 0.6593."
     )
     assert page.locator(".kp-weight").all_text_contents() == ["0.66", "0.25", "0.09"]
     assert_shows(page)
@@ -307,6 +308,15 @@ def test_the_matrix_of_the_bilinear_score(open_figure):
         entry.fill(wrong)
         assert entry.get_attribute("aria-invalid") == "true"
         assert_shows(page, "bilinear", W=W)
+    for wrong, nearest in (
+        ("99", 5),
+        ("-7", -5),
+        ("", 0),
+    ):  # what stays in the field is what is drawn
+        entry.fill(wrong)
+        entry.blur()
+        assert entry.input_value() == str(nearest)
+        assert_shows(page, "bilinear", W=[W[0], [W[1][0], nearest]])
     page.get_by_role("button", name="Start again").click()
     assert entry.input_value() == "1"
     assert entry.get_attribute("aria-invalid") is None

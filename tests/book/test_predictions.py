@@ -378,7 +378,7 @@ def test_an_order_is_made_by_keyboard_and_the_button_keeps_the_focus(page):
     page.keyboard.press("Enter")
     assert (page.evaluate(focused), lines(page)) == ("Move up: dog", ["cat", "dog", "the a"])
     page.click("#prediction-order [type=submit]")
-    assert told(page, "order") == "2 of 3 pairs stand the right way. The order is: cat, the a, dog."
+    assert told(page, "order") == "2 of 3 comparisons are right. The order is: cat, the a, dog."
     page.get_by_role("button", name="Move down: dog").click(force=True)  # it is too late
     assert lines(page) == ["cat", "dog", "the a"]
     page.click("#bk-forget")
@@ -388,7 +388,7 @@ def test_an_order_is_made_by_keyboard_and_the_button_keeps_the_focus(page):
 def test_a_right_order_is_praised_and_a_known_wrong_one_explained(page):
     page.get_by_role("button", name="Move up: the a").click()
     page.click("#prediction-order [type=submit]")
-    expected = "0 of 3 pairs stand the right way. The order is: cat, the a, dog. Upside down."
+    expected = "0 of 3 comparisons are right. The order is: cat, the a, dog. Upside down."
     assert told(page, "order") == expected
     page.click("#bk-forget")
     for _ in range(2):

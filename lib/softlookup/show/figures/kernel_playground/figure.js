@@ -156,6 +156,11 @@ function matrix(W, onChange) {
           input.setAttribute("aria-invalid", String(!fits));
           if (fits) onChange(r, c, value);
         },
+        onchange: () => {
+          if (input.getAttribute("aria-invalid") !== "true") return;
+          input.value = clamp(input.valueAsNumber || 0, -5, 5);
+          input.dispatchEvent(new Event("input"));
+        },
       });
       return input;
     }),
@@ -331,8 +336,8 @@ export function mount(root, { points, query, noisy, bandwidth }) {
           : "";
     const words =
       `At q = ${format(state.query, 4)} the prediction is ` +
-      `${fixed(found.prediction, 4)}. Most weight, ${fixed(found.weights[first], 4)}, ` +
-      `has the point at x = ${format(xs[first], 4)}${where}.`;
+      `${fixed(found.prediction, 4)}. The point at x = ${format(xs[first], 4)}${where ? `${where},` : ""} gets the ` +
+      `most weight, ${fixed(found.weights[first], 4)}.`;
     say(live, words);
   }
 
