@@ -125,10 +125,10 @@ def assert_shows(page, choices, printed=None):
         assert "The paper has no such row." in said
         return
     gap = total / 1e6 - printed
-    found = re.search(r"prints (\d+) million, ([\d.]+) million (fewer|more)\.", said)
-    assert int(found[1]) == printed
-    assert float(found[2]) == pytest.approx(abs(gap), abs=0.0051)
-    assert found[3] == ("fewer" if gap > 0 else "more")
+    found = re.search(r"That is ([\d.]+) million (fewer|more) than the (\d+) million", said)
+    assert int(found[3]) == printed
+    assert float(found[1]) == pytest.approx(abs(gap), abs=0.0051)
+    assert found[2] == ("more" if gap > 0 else "fewer")
 
 
 @pytest.mark.parametrize("row", PRINTED_MILLIONS, ids=lambda row: row[0])
@@ -147,13 +147,13 @@ def test_each_row_of_the_table_sets_its_choices(open_figure, row):
 def test_it_says_what_the_chapter_says(open_figure):
     page = open_figure()
     assert page.inner_text(".pc-live") == (
-        "63,045,632 parameters. The paper prints 65 million, 1.95 million more. "
-        "That would take a vocabulary of 39,841 to 41,793."
+        "63,045,632 parameters. That is 1.95 million fewer than the 65 million that the paper "
+        "prints. Would another vocabulary fit?"
     )
     page.get_by_label("big", exact=True).check()
     assert page.inner_text(".pc-live") == (
-        "214,171,648 parameters. The paper prints 213 million, 1.17 million fewer. "
-        "That would take a vocabulary of 35,368 to 36,344."
+        "214,171,648 parameters. That is 1.17 million more than the 213 million that the paper "
+        "prints. Would another vocabulary fit?"
     )
 
 
@@ -161,8 +161,10 @@ def test_it_says_what_the_chapter_says(open_figure):
                                              (41_800, False)])  # fmt: skip
 def test_it_says_whether_the_vocabulary_rounds_to_what_is_printed(open_figure, vocab, fits):
     page = open_figure(vocab)
-    said = "Rounded, that is the same, as with" if fits else "That would take"
-    assert f"{said} a vocabulary of 39,841 to 41,793." in page.inner_text(".pc-live")
+    same = "Rounded, it is the same, as with a vocabulary of 39,841 to 41,793."
+    said = page.inner_text(".pc-live")
+    assert (same in said) is fits
+    assert ("Would another vocabulary fit?" in said) is not fits  # the search is the reader's
 
 
 def test_every_control_changes_the_count(open_figure):

@@ -2,7 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -161,7 +162,11 @@ def check_decoder(answer: Answer) -> str:
         context = torch.randn(n_k, sizes[0], generator=generator, dtype=torch.float64)
         target = torch.randint(13, (n_q,), generator=generator)
         right = _decoded(model, target, context, length)
-        found = answer(model, target.clone(), context.clone(), length)
+        with _called(model) as called:
+            found = answer(model, target.clone(), context.clone(), length)
+        if called:
+            own = "Use the model's parameters, and write its steps yourself."
+            raise Wrong(f"Your function calls the library's {called[0]}. {own}")
         if isinstance(found, Tensor):
             found = found.detach()
         mistakes = [
@@ -180,7 +185,7 @@ def check_decoder(answer: Answer) -> str:
             "The scores",
             mistakes,
             f"{case}the scores are not the library's. Compare the rows after each sub-layer of the "
-            "first block.",
+            "first block; capture() of the chapter shows the library's.",
             shapes={
                 (n_q, d_model): f"{case}those are rows of width {d_model}. The last step compares "
                 "them with the embedding table.",
@@ -271,6 +276,22 @@ _DECODER_SLIPS = {
     "cross first": "the target reads itself first, and then the source.",
     "causal cross": "the causal mask is for the target's own tokens, not for the source.",
 }
+
+
+@contextmanager
+def _called(model: nn.Module) -> Iterator[list[str]]:
+    """The names of the library's parts whose forward pass is called here, in their order."""
+    called: list[str] = []
+    parts = [part for part in model.modules() if type(part).__module__.startswith("softlookup")]
+    hooks = [
+        part.register_forward_pre_hook(lambda part, _: called.append(type(part).__name__))
+        for part in parts
+    ]
+    try:
+        yield called
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _decoded(

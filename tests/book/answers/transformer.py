@@ -161,6 +161,11 @@ def with_gradient(*given):
     return decode(*given)
 
 
+def by_the_library(model, target, context, length):
+    mask = (torch.arange(len(context)) < length)[None, None]
+    return model.decode(target[None], context[None], mask)[0]
+
+
 RIGHT[check_decoder] = [
     (decode,),
     (with_gradient,),
@@ -182,6 +187,7 @@ WRONG[check_decoder] = [
     (lambda *given: 2 * decode(*given), "after each sub-layer", "1 head, 4 target"),
     (lambda *given: "scores", "The scores"),
     (lambda m, t, c, n: m.decoder[99], "Your code stopped with IndexError"),
+    (by_the_library, "calls the library's DecoderBlock"),
 ]
 
 

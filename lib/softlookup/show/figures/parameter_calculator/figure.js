@@ -181,13 +181,13 @@ class Calculator {
     const fits = fittingVocabularies(this.choices, model.printed);
     const same = heads === model.heads ? "" : " The number of heads changes nothing.";
     const off =
-      `The paper prints ${model.printed} million, ${millions(Math.abs(gap))} ` +
-      `${gap > 0 ? "fewer" : "more"}.`;
+      `That is ${millions(Math.abs(gap))} ${gap > 0 ? "more" : "fewer"} than the ` +
+      `${model.printed} million that the paper prints.`;
     if (!fits) return `${off} No vocabulary gives that.${same}`;
     const range = `a vocabulary of ${whole(fits[0])} to ${whole(fits[1])}`;
     const inside = fits[0] <= this.choices.vocab && this.choices.vocab <= fits[1];
     return `${off} ${
-      inside ? `Rounded, that is the same, as with ${range}.` : `That would take ${range}.`
+      inside ? `Rounded, it is the same, as with ${range}.` : "Would another vocabulary fit?"
     }${same}`;
   }
 }
