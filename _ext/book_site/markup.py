@@ -235,6 +235,25 @@ def link_errata(soup: BeautifulSoup) -> None:
             place.append(soup.new_tag("a", attrs=href, string=part) if is_entry else part)
 
 
+NAMED = re.compile(r"(?<![^\s])([^\W\d_](?:[^.;:()]|al\.)*, \d{4}[a-z]?)\s*$")
+"""What a list of references calls a work, right before its citation: Ba, Kiros and Hinton, 2016."""
+
+
+def name_references(soup: BeautifulSoup) -> None:
+    """In a chapter's list of references the name of a work is the link; no key repeats it."""
+    for citation in soup.select("section#references li .bibtex-citation"):
+        link, before = citation.a, citation.previous_sibling
+        text = before if isinstance(before, NavigableString) else ""
+        named = NAMED.search(text)
+        if link is None or len(citation.find_all("a")) > 1 or named is None:
+            continue
+        name = named[1].removeprefix("and ")
+        before.replace_with(text[: named.end(1) - len(name)])
+        link.string = name
+        citation.clear()
+        citation.append(link)
+
+
 class AsWritten(HTMLFormatter):
     """Writes attributes in the order they had."""
 
@@ -258,6 +277,7 @@ STEPS = (
     line_arguments,
     keep_punctuation,
     list_references,
+    name_references,
     link_errata,
     mark_entries,
 )

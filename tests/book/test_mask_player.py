@@ -132,10 +132,19 @@ def test_gaps_on_the_page(open_figure):
             assert said.startswith("No word was chosen")
             continue
         assert said.startswith(f"{len(chosen)} of {len(WORDS)} words ")
-        n_kept = chosen.count("kept")
-        end = "None of the answers" if n_kept == 0 else f"{n_kept} of the answers can be seen; the"
+        shown = [reads == word for word, (reads, _, _, _) in zip(WORDS, found, strict=True)]
+        n_seen = sum(a and kind != "free" for a, (_, kind, _, _) in zip(shown, found, strict=True))
+        end = "None of the answers" if n_seen == 0 else f"{n_seen} of the answers can be seen; the"
         assert f"every word is read. {end}" in said
     assert kinds == {"hidden", "replaced", "kept"}
+
+
+def test_a_replacement_that_is_the_word_itself_can_be_seen(open_figures):
+    """Whatever is drawn for them, words that are all alike are replaced by what they were."""
+    figure = MaskPlayer("cat cat cat", ["cat"], share=1.0, hidden=0.0, replaced=1.0)
+    page = open_figures(figure, ready=".mp-card")
+    assert {kind for _, kind, _, _ in cards(page)} == {"replaced"}
+    assert "3 of the answers can be seen" in page.inner_text(".mp-live")
 
 
 def counts(page):

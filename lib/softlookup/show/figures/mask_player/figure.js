@@ -201,7 +201,7 @@ class Player {
       : targets(words, this.shift);
     const sees = visible(this.reader, words.length, !gaps && this.causal);
     this.cards.replaceChildren(...read.map((part, i) => this.card(i, part, says[i], sees[i])));
-    this.live.textContent = gaps ? this.gapStory(read) : this.shiftStory(words, says);
+    this.live.textContent = gaps ? this.gapStory(read, says) : this.shiftStory(words, says);
     this.showCounts();
   }
 
@@ -235,10 +235,10 @@ class Player {
     );
   }
 
-  gapStory(read) {
+  gapStory(read, says) {
     const chosen = read.filter(({ kind }) => kind !== "free");
     if (chosen.length === 0) return "No word was chosen: from this draw nothing can be learned.";
-    const seen = chosen.filter(({ kind }) => kind === "kept").length;
+    const seen = read.filter(({ kind, reads }, i) => kind !== "free" && reads === says[i]).length;
     const words = `${chosen.length} of ${read.length} words ${chosen.length === 1 ? "is" : "are"}`;
     return (
       `${words} in the loss, and every word is read. ` +
