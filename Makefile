@@ -61,10 +61,11 @@ bench: .venv/installed
 
 # On a machine with a CUDA card: all that a card changes, in steps that can be stopped and taken up;
 # see benchmarks/gpu.py. STEP=precision: one of them; MINUTES=8: no longer than this call;
-# REHEARSE=yes: on the processor, in small sizes, as it is done where there is no card.
+# AGAIN=yes: what the record holds of such a card is forgotten first; REHEARSE=yes: on the processor, in
+# small sizes, as it is done where there is no card.
 gpu:
 	@$(PYTHON) benchmarks/gpu_environment.py $(STEP) $(if $(MINUTES),--minutes $(MINUTES)) \
-	  $(if $(REHEARSE),--rehearse)
+	  $(if $(AGAIN),--again) $(if $(REHEARSE),--rehearse)
 
 # For a machine with a card and no network: what its Python may lack, into .wheels, to be carried
 # there with the repository. FOR=3.12: the version of its Python.

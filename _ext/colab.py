@@ -35,7 +35,9 @@ from address import configured
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = ("3.13", "3.12")  # Colab's, and the one before
 RUNNERS = ("ipykernel", "ipython", "notebook", "traitlets")  # what runs a notebook
-COLAB = {  # August 2026; `notebook` brings what runs a notebook, as in Colab
+# Both lists are read off `pip-freeze.gpu.txt` of github.com/googlecolab/backend-info, which Colab
+# writes anew with each image; its commits tell the day.
+COLAB = {  # August 2026 (which commit, nobody noted); `notebook` brings what runs a notebook
     "ipykernel": "6.17.1",
     "ipython": "7.34.0",
     "ipywidgets": "7.7.1",
@@ -55,7 +57,7 @@ COLAB = {  # August 2026; `notebook` brings what runs a notebook, as in Colab
     "traitlets": "5.7.1",
     "typeguard": "4.6.0",
 }
-LOWEST = COLAB | {  # its list of June 2026, the first within half a year of this edition
+LOWEST = COLAB | {  # June 2026, commit 03a89033b7dd: the first within half a year of this edition
     "numpy": "2.0.2",
     "pandas": "2.2.2",
     "safetensors": "0.7.0",

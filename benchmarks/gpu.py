@@ -3,6 +3,7 @@
     make gpu                      all steps that have not passed yet
     make gpu STEP=precision       this step, though it has passed; STEP=chapter- all that begin so
     make gpu MINUTES=8            no longer than this; the same command goes on afterwards
+    make gpu AGAIN=yes            forgets what the record holds of a card of this name, and begins
     make gpu REHEARSE=yes         on the processor, in small sizes
 
 Each step is a process of its own and may take eight minutes. The measurements run alone; of the
@@ -10,15 +11,19 @@ notebooks, which leave a card idle most of the time, several run at a time where
 them. What fails is kept with its message, and the rest goes on; the next call tries it again. All
 that the site needs lies in `benchmarks/cards`, to be committed: `steps.json` and `chapters.json`,
 by the card's name, and the two tables that the page of larger machines shows. The larger model's
-weights lie there, too; git leaves them out. To measure all anew, delete the two JSON files.
+weights lie there, too; git leaves them out. Steps are kept by the card's name: on another machine
+with such a card they have passed already, unless AGAIN=yes is said. `gpu.py --tables` measures
+nothing and writes the two tables anew, for instance when the text of the book has changed.
 
 Without a card the same steps are rehearsed: small sizes, a fake second device that refuses to be
-mixed with the processor, and nothing is written for the site. What the steps do stands in
-`gpu_steps.py`.
+mixed with the processor, and nothing is written for the site. The rehearsal's tables lie in
+`_build/gpu/steps.md`. Whoever has changed the code rehearses all steps again. What the steps do
+stands in `gpu_steps.py`.
 """
 
 import argparse
 import datetime
+import hashlib
 import json
 import os
 import re
@@ -66,6 +71,13 @@ MEASUREMENTS = (
 )
 REHEARSED = ("decoding",)
 """The notebooks that a rehearsal executes; `make book` executes all of them on a processor."""
+SMALL_STEP = 90
+"""Seconds that a step should take at most in a rehearsal."""
+OF_THE_BOOK = ("capstone", "precision")
+"""The measurements whose losses hang on the book's prose; `larger` does without Shakespeare."""
+CODE = ("benchmarks/*.py", "chapters/*.ipynb", "lib/**/*.py", "lib/**/*.txt", "tests/unit/*.py",
+        "tests/parity/*.py")  # fmt: skip
+"""What a rehearsal tries."""
 
 
 def all_steps(*, rehearse: bool) -> list[Step]:
@@ -75,7 +87,8 @@ def all_steps(*, rehearse: bool) -> list[Step]:
     names = REHEARSED if rehearse else [page.name for page in pages]
     seconds = {name: taken.get(name, {}).get("seconds", 60) for name in names}
     seconds |= {name: 2 * seconds[name] for name in names if name in tiers.RESULTS}  # larger sizes
-    return [*MEASUREMENTS, *(Step(f"chapter-{name}", seconds[name], "") for name in names)]
+    steps = [*MEASUREMENTS, *(Step(f"chapter-{name}", seconds[name], "") for name in names)]
+    return [s._replace(seconds=min(s.seconds, SMALL_STEP)) for s in steps] if rehearse else steps
 
 
 # one step
@@ -89,6 +102,8 @@ class Running(NamedTuple):
     begun: float
     limit: float
     """Seconds that it may take."""
+    code: str = ""
+    """The checksum of what it tries, in a rehearsal."""
 
 
 def start(step: Step, folder: Path, limit: float, n: int, *, rehearse: bool) -> Running:
@@ -101,7 +116,7 @@ def start(step: Step, folder: Path, limit: float, n: int, *, rehearse: bool) -> 
         child = subprocess.Popen(
             command, cwd=ROOT, env=os.environ | {tiers.AT_ONCE: str(n)}, stdout=file,
             stderr=subprocess.STDOUT, start_new_session=True)  # fmt: skip
-    return Running(step, child, time.perf_counter(), limit)
+    return Running(step, child, time.perf_counter(), limit, code() if rehearse else "")
 
 
 def outcome(running: Running) -> dict[str, Any] | None:
@@ -173,9 +188,27 @@ def keep(folder: Path, name: str, found: dict[str, Any]) -> None:
     """Keep how a step went, and write the tables anew."""
     record = read(folder)
     here = record.setdefault(tiers.card(), {"machine": machine(), "steps": {}})
-    here["steps"][name] = found
+    later = {} if here["machine"] == machine() else {"machine": machine()}
+    text = {"text": tiers.edition()} if learns_from_the_book(name, found) else {}
+    here["steps"][name] = found | later | text
     write(folder / "steps.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
     write_tables(folder, record)
+
+
+def learns_from_the_book(name: str, found: dict[str, Any]) -> bool:
+    """Whether what a step has found hangs on the book's prose."""
+    said = [cell for row in found.get("rows", []) for cell in row[:1]]
+    return name in OF_THE_BOOK or any("the book's prose" in words for words in said)
+
+
+def forget(folder: Path) -> None:
+    """Drop what the record holds of a card of this name: perhaps another machine had it."""
+    for path in (folder / "steps.json", folder / "chapters.json"):
+        if path.exists():
+            record = json.loads(path.read_text(encoding="utf-8"))
+            for cards in (record, *record.values()):
+                cards.pop(tiers.card(), None)
+            write(path, json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 def write_tables(folder: Path, record: dict[str, dict[str, Any]]) -> None:
@@ -202,19 +235,40 @@ def machine() -> str:
 
 
 def shown(record: dict[str, dict[str, Any]]) -> str:
-    """The tables of all steps but the chapters, card by card, and what failed."""
+    """The tables of all steps but the chapters, card by card, what is lacking, and what failed."""
     parts = [] if record else [NO_CARD]
-    for card in record.values():
+    for on, card in record.items():
         steps = card["steps"]
-        name, _, rest = card["machine"].partition(", ")
-        parts.append(f"**{name}**, {rest}.")
+        name = card["machine"].partition(", ")[0]
+        whens = {f"`{step}`": taken.get("machine", card["machine"]).partition(", ")[2]
+                 for step, taken in steps.items()}  # fmt: skip
+        parts.append(f"**{name}**, {tiers.told(whens)}.")
         for step in MEASUREMENTS:
             if steps.get(step.name, {}).get("rows"):
                 parts += [f"*{step.words}*", table(**part(steps[step.name]))]
+        parts += summary(steps, rehearsed=on == tiers.PROCESSOR)
         failed = [f"- `{name}`: {words(taken)}" for name, taken in sorted(steps.items())
                   if taken["state"] != "passed"]  # fmt: skip
         parts.append("\n".join(["What failed:", "", *failed]) if failed else "No step failed.")
     return "\n\n".join(parts) + "\n"
+
+
+def summary(steps: dict[str, dict[str, Any]], *, rehearsed: bool) -> list[str]:
+    """What has not yet run, how long the others took, and whose losses are of an earlier text."""
+    names = [s.name for s in all_steps(rehearse=rehearsed) if s.name not in steps]
+    chapters = [n.removeprefix("chapter-") for n in names if n.startswith("chapter-")]
+    lacking = [f"`{name}`" for name in names if not name.startswith("chapter-")]
+    lacking += tiers.page_links(chapters)
+    n = sum(found["seconds"] for found in steps.values())
+    said = [f"Not yet run: {tiers.in_words(lacking)}."] if lacking else []
+    said.append(f"Added up, the steps took {n:,} seconds, which is {n / 60:.0f} minutes; where "
+                "several notebooks ran at a time, it was less on the clock.")  # fmt: skip
+    learned = {name: found for name, found in steps.items() if learns_from_the_book(name, found)}
+    old = [f"`{name}`" for name, found in learned.items() if found.get("text") != tiers.edition()]
+    if old:
+        said.append(f"The losses of {tiers.in_words(old)} were measured with an earlier text of "
+                    "the book than the present one.")  # fmt: skip
+    return [" ".join(said)]
 
 
 def part(found: dict[str, Any]) -> dict[str, Any]:
@@ -230,8 +284,14 @@ def words(found: dict[str, Any]) -> str:
 # all of them
 
 
+def code() -> str:
+    """A checksum of what a rehearsal tries: one that has passed says nothing of other code."""
+    paths = sorted({path for pattern in CODE for path in ROOT.glob(pattern)})
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
+
+
 def chosen(steps: list[Step], names: list[str], folder: Path) -> list[Step]:
-    """The steps that are named, or all that have not passed on this card."""
+    """The steps that are named, or all that have not passed on this card, or with this code."""
     if names:
         found = [step for step in steps if any(fits(step.name, name) for name in names)]
         if unknown := [name for name in names if not any(fits(s.name, name) for s in steps)]:
@@ -239,6 +299,9 @@ def chosen(steps: list[Step], names: list[str], folder: Path) -> list[Step]:
             sys.exit(f"no such step: {', '.join(unknown)}; there are {there}")
         return found
     known = read(folder).get(tiers.card(), {}).get("steps", {})
+    if tiers.card() == tiers.PROCESSOR:
+        now = code()
+        known = {name: found for name, found in known.items() if found.get("code") == now}
     return [step for step in steps if known.get(step.name, {}).get("state") != "passed"]
 
 
@@ -283,6 +346,7 @@ def run_all(
                 if found["state"] == "late" and one.limit < LIMIT:  # cut short by this call
                     cut.add(one.step.name)
                 else:
+                    found |= {"code": one.code} if one.code else {}
                     tell(one.step.name, found, folder, named=n > 1)
             time.sleep(0.05 if running else 0)
     finally:
@@ -305,15 +369,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="STEP")
     parser.add_argument("--minutes", type=float, default=35, help="for this call")
     parser.add_argument("--rehearse", action="store_true", help="on the processor, small sizes")
+    parser.add_argument("--again", action="store_true", help="forget this card's record first")
+    parser.add_argument("--tables", action="store_true", help="write the site's tables, no more")
     options = parser.parse_args(arguments)
+    if options.tables:
+        write_tables(CARDS, read(CARDS))
+        return 0
     rehearse = options.rehearse or not torch.cuda.is_available()
     if rehearse:
         os.environ |= {"CUDA_VISIBLE_DEVICES": "", tiers.TIER_VARIABLE: "cpu"}
         print("A rehearsal on the processor, in small sizes; nothing is written for the site.")
     folder = REHEARSAL if rehearse else CARDS
+    if options.again and not options.names:
+        forget(folder)
     asked = chosen(all_steps(rehearse=rehearse), options.names, folder)
     if not asked:
         print("All steps have passed; STEP=precision, for instance, runs one of them again.")
+        print(f"AGAIN=yes runs all of them. {where_tables_lie(rehearse=rehearse)}")
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever stops it, it tidies up
     try:
@@ -329,9 +401,15 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"Failed: {', '.join(failed)}. Their output: {folder_of_logs().relative_to(ROOT)}")
     if left:
         print(f"Left for the next call: {', '.join(left)}.")
-    if not rehearse:
-        print("Commit benchmarks/cards: the page of larger machines reads it.")
+    print(where_tables_lie(rehearse=rehearse))
     return 1 if failed else 0
+
+
+def where_tables_lie(*, rehearse: bool) -> str:
+    """What to do with what was found."""
+    if rehearse:
+        return f"The tables: {(REHEARSAL / 'steps.md').relative_to(ROOT)}"
+    return "Commit benchmarks/cards: the page of larger machines reads it."
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ N_FIRST = 10
 """Of so many steps the losses are compared; later, what was rounded otherwise has grown."""
 
 SMALL = {
-    "tests": ["tests/unit/test_tiers.py"],
+    "tests": ["tests/parity/test_devices_parity.py", "tests/unit/test_tiers.py"],
     "capstone": {"n_steps": 4, "every": 2, "stopped_at": 2},
     "precision": dict(zip(RUN, (3, 8, 2, 1, 16, 2), strict=True)),
     "wide": dict(zip(RUN, (3, 16, 2, 1, 16, 2), strict=True)),

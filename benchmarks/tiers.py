@@ -3,17 +3,20 @@
 Each is executed alone, in a folder of its own and a fresh process, in the tier that fits the
 machine, or that of the variable ``SOFTLOOKUP_TIER``. What is measured is kept at once: on a
 processor in ``tiers.json``, on a card in ``cards/chapters.json``, under the tier and the card.
+Where a model learns from the book's own prose, the record says from which text of it.
 ``python benchmarks/tiers.py`` measures what is missing there, or all where nothing is, and writes
 the tables of both, ``cards/chapters.md``; with names of notebooks, as in
 ``python benchmarks/tiers.py training``, only these are measured. ``make gpu`` does it on a card.
 """
 
 import datetime
+import hashlib
 import json
 import os
 import platform
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +30,7 @@ except ImportError:  # Windows has none; the Makefile, which starts several, doe
 import torch
 from table import table
 
+from softlookup.data import book_prose
 from softlookup.training import TIER_VARIABLE, TIERS, choose_tier
 
 sys.path.append(str(Path(__file__).parents[1] / "_ext"))
@@ -49,6 +53,8 @@ RESULTS = {
     "modern_attention": "f'{at[\"all keys\"][:, 7:64].mean():.2f} nats a letter'",
 }
 """How the names of a notebook's cells tell what its largest training has reached."""
+OF_THE_BOOK = ("word2vec", "training", "modern_attention")
+"""Those whose result hangs on the book's prose; the others ask of planted sentences."""
 
 BEFORE = """
 import time as _time
@@ -97,6 +103,11 @@ def execute(path: Path, result: str = "None", *, on_gpu: bool = False) -> dict[s
 # the record
 
 
+def edition() -> str:
+    """The first digits of the checksum of the book's prose: from which text a model has learned."""
+    return hashlib.sha256(book_prose().encode()).hexdigest()[:12]
+
+
 def read_record(*paths: Path) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
     """By tier, by card, by notebook: what was measured on a processor, and on cards."""
     record = {}
@@ -122,10 +133,13 @@ def measure(
     path = path or (RECORD if tier == "cpu" else CARDS)
     for page in pages:
         found = execute(page.path, RESULTS.get(page.name, "None"), on_gpu=tier != "cpu")
+        if page.name in OF_THE_BOOK:
+            found = found | {"text": edition()}
         with alone(path.parent):  # another process may measure other notebooks meanwhile
             record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+            first = record.setdefault("measured", {}).setdefault(on, stamp())
+            found = found if first == stamp() else found | {"measured": stamp()}
             record.setdefault(tier, {}).setdefault(on, {})[page.name] = found
-            record.setdefault("measured", {})[on] = stamp()
             new = path.with_suffix(".new")
             new.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
             new.replace(path)  # a whole record or none, for whoever reads it
@@ -192,17 +206,65 @@ def link(page: Page) -> str:
     return f"[{words if page.number is None else f'{{number}} {words}'}]({page.name})"
 
 
-def shown(cards: Path = CARDS) -> str:
-    """The tables of a processor beside each card, and when each was measured."""
-    paths = [path for path in (RECORD, cards) if path.exists()]
-    stamps = [
-        f"{name}, {when}"
-        for path in paths
-        for name, when in json.loads(path.read_text(encoding="utf-8")).get("measured", {}).items()
+def page_links(names: Iterable[str]) -> list[str]:
+    """Links to pages in the book's order: to chapters by their number, to others by their name."""
+    wanted = {*names}
+    return [
+        f"[chapter {{number}}]({page.name})" if page.number is not None else link(page)
+        for page in notebooks()
+        if page.name in wanted
     ]
-    lines = tables(read_record(*paths))
+
+
+def in_words(parts: list[str]) -> str:
+    """A list in a sentence: a, b and c."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+
+
+def told(stamps: Mapping[str, str]) -> str:
+    """By name when it was measured, in a line: the most frequent day first, others with names."""
+    (first, _), *others = Counter(stamps.values()).most_common()
+    named = [
+        f"but {in_words([name for name, when in stamps.items() if when == other])}, {other}"
+        for other, _ in others
+    ]
+    return "; ".join([first, *named])
+
+
+def places(record: Mapping[str, Any]) -> list[tuple[str, dict[str, dict[str, Any]]]]:
+    """By name the processor and each card of a record, with what was measured there."""
+    found = [(name, record.get(tier, {}).get(name, {}))
+             for tier, name in (("cpu", PROCESSOR), *cards_of(record))]  # fmt: skip
+    return [place for place in found if place[1]]
+
+
+def outdated(record: Mapping[str, Any]) -> list[str]:
+    """A sentence about the results of an earlier text of the book; none if there is no such."""
+    now, parts = edition(), []
+    for on, taken in places(record):
+        old = [name for name in OF_THE_BOOK if name in taken and taken[name].get("text") != now]
+        if old:
+            parts.append(f"{in_words(page_links(old))} on the {on}")
+    said = "These results were measured with an earlier text of the book than the present one: "
+    return [f"{said}{'; '.join(parts)}."] if parts else []
+
+
+def shown(cards: Path = CARDS) -> str:
+    """The tables of a processor beside each card, when each was measured, and with which text."""
+    paths = [path for path in (RECORD, cards) if path.exists()]
+    record, firsts = read_record(*paths), {}
+    for path in paths:
+        firsts |= json.loads(path.read_text(encoding="utf-8")).get("measured", {})
+    stamps = [
+        f"{on}, " + told({one: taken[name].get("measured", firsts[on]) for name in taken
+                          for one in page_links([name]) or [name]})
+        for on, taken in places(record)
+        if on in firsts
+    ]  # fmt: skip
+    lines = tables(record)
     if stamps:
         lines.append("*Measured on: " + "; ".join(stamps) + ".*")
+    lines += outdated(record)
     if all(path == RECORD for path in paths):
         lines.append("No GPU was at hand for this record. So its columns are empty, not guessed.")
     return "\n\n".join(lines) + "\n"

@@ -10,6 +10,7 @@ import sys
 import time
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -44,6 +45,26 @@ def processor(tmp_path):
         yield place
 
 
+BYTES = 3 * 2**30
+
+
+@pytest.fixture
+def card(monkeypatch):
+    """A card that is only imitated: PyTorch says that there is one, and what it is."""
+    facts = SimpleNamespace(name="NVIDIA H200", total_memory=140 * 2**30, major=9, minor=0)
+    asked = []
+    monkeypatch.delenv(tiers.TIER_VARIABLE)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: facts)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: facts.name)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: asked.append("synchronize"))
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda: asked.append("reset"))
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: BYTES)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    return asked
+
+
 def assert_table(found):
     heads, rows = found
     assert rows
@@ -65,6 +86,39 @@ def test_the_environment_is_told_and_what_it_lacks_is_an_error(place, monkeypatc
         gpu_steps.environment(place)
 
 
+def test_what_only_a_card_is_asked(card, place, monkeypatch):
+    """Each line that a machine without a card passes over."""
+    monkeypatch.setattr(gpu_environment, "ask", lambda python: {"lacking": []})
+    rows = assert_table(gpu_steps.environment(place._replace(rehearse=False)))
+    assert rows[2:] == [
+        ["card", "NVIDIA H200"],
+        ["memory, GiB", "140"],
+        ["compute capability", "9.0"],
+        ["CUDA", "13.0"],
+        ["tier", "big"],
+    ]
+    told = rf"NVIDIA H200, 140 GiB, PyTorch {re.escape(torch.__version__)}, \d\d \w+ \d{{4}}"
+    assert re.fullmatch(told, gpu.machine())
+    monkeypatch.setattr(gpu_steps, "highest", 0)
+    assert gpu_steps.measured(lambda: card.append("call"), 2).n_bytes == BYTES
+    assert card == ["synchronize", "reset", "call", "call", "synchronize"]
+    assert gpu_steps.highest == BYTES
+    with gpu_steps.place_of(place.folder, rehearse=False) as real:
+        assert real.device == torch.device("cuda")
+        assert real.sizes is gpu_steps.REAL
+
+
+def test_what_a_card_held_is_told_by_the_worker_and_by_a_notebook(
+    card, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(gpu_worker, "train_capstone", lambda path, *, after_step, **_: None)
+    gpu_worker.work("run", "ddp", 1, 1, None, str(tmp_path / "out.json"))
+    assert json.loads((tmp_path / "out.json").read_text()) == {"losses": [], "bytes": BYTES}
+    exec((tiers.BEFORE + tiers.AFTER).format(on_gpu=True, result="'all'"), {})
+    found = json.loads(capsys.readouterr().out)
+    assert (found["bytes"], found["result"]) == (BYTES, "all")
+
+
 def test_of_the_tests_each_is_counted_and_a_failing_one_fails_the_step(
     processor, tmp_path, monkeypatch
 ):
@@ -83,6 +137,7 @@ def test_of_the_tests_each_is_counted_and_a_failing_one_fails_the_step(
 
 
 def test_the_tests_of_devices_are_there():
+    assert "tests/parity/test_devices_parity.py" in gpu_steps.SMALL["tests"]
     for path in (*gpu_steps.REAL["tests"], *gpu_steps.SMALL["tests"]):
         assert (ROOT / path).is_file()
 
@@ -319,6 +374,22 @@ def test_a_rehearsal_has_all_measurements_and_a_notebook():
     assert names == [*gpu_steps.STEPS, "chapter-decoding"]
 
 
+def test_a_rehearsal_of_two_minutes_begins_each_step(tmp_path, monkeypatch):
+    """Its steps are small, so they are not planned with the time of a card."""
+    begun = []
+
+    def start(step, folder, limit, n, *, rehearse):
+        begun.append(step.name)
+        return gpu.Running(step, None, 0, limit)
+
+    found = {"state": "passed", "seconds": 1, "heads": [], "rows": [], "bytes": None}
+    monkeypatch.setattr(gpu, "start", start)
+    monkeypatch.setattr(gpu, "outcome", lambda running: dict(found))
+    steps = gpu.all_steps(rehearse=True)
+    assert gpu.run_all(steps, tmp_path, 2, rehearse=True) == []
+    assert begun == [step.name for step in steps]
+
+
 # the program
 
 TOY = """
@@ -380,7 +451,65 @@ def test_what_fails_is_listed_and_the_rest_goes_on_and_a_second_start_resumes(to
     capsys.readouterr()
     assert gpu.main(["--rehearse"]) == 0
     assert calls(toy)[4:] == []
-    assert "All steps have passed; STEP=" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "All steps have passed; STEP=" in said
+    assert said.endswith("The tables: cards/steps.md\n")
+
+
+def test_a_rehearsal_of_other_code_begins_anew(toy):
+    (toy / "mended").touch()
+    (toy / "benchmarks").mkdir()
+    (toy / "benchmarks" / "gpu_steps.py").write_text("x = 1\n")
+    assert gpu.main(["--rehearse"]) == gpu.main(["--rehearse"]) == 0
+    assert calls(toy) == ["good", "bad", "last"]
+    (toy / "benchmarks" / "gpu_steps.py").write_text("x = y\n")
+    assert gpu.main(["--rehearse"]) == 0
+    assert calls(toy)[3:] == ["good", "bad", "last"]
+
+
+def test_what_a_rehearsal_tries_is_what_it_looks_at():
+    found = {
+        path.relative_to(ROOT).as_posix() for pattern in gpu.CODE for path in ROOT.glob(pattern)
+    }
+    assert {"benchmarks/gpu_steps.py", "tests/unit/second_device.py", *gpu_steps.SMALL["tests"],
+            "lib/softlookup/capstone.py", "lib/softlookup/data/book.txt",
+            "chapters/12_decoding.ipynb"} <= found  # fmt: skip
+
+
+def test_on_a_card_the_record_is_the_sites_and_again_forgets_that_card_alone(
+    toy, card, monkeypatch, capsys
+):
+    (toy / "mended").touch()
+    monkeypatch.setattr(gpu, "CARDS", toy / "site")
+    monkeypatch.setattr(gpu, "at_once", lambda *, rehearse: 1)
+    passed = {"state": "passed", "seconds": 1, "heads": [], "rows": [], "bytes": None}
+    kept = {"T4": {"machine": "T4, 15 GiB", "steps": {"good": passed}}}
+    gpu.write(toy / "site" / "steps.json", json.dumps(kept))
+    chapters = {"big": {"NVIDIA H200": {"a": passed}}, "gpu": {"T4": {"a": passed}},
+                "measured": {"NVIDIA H200": "today", "T4": "today"}}  # fmt: skip
+    gpu.write(toy / "site" / "chapters.json", json.dumps(chapters))
+    assert gpu.main([]) == 0
+    assert calls(toy) == ["good", "bad", "last"]
+    said = capsys.readouterr().out
+    assert said.endswith("Commit benchmarks/cards: the page of larger machines reads it.\n")
+    assert not (toy / "cards").exists()
+    assert gpu.main([]) == 0
+    assert gpu.main(["--again", "good"]) == 0  # a step that is named is run again anyway
+    assert json.loads((toy / "site" / "chapters.json").read_text()) == chapters
+    assert calls(toy)[3:] == ["good"]
+    assert gpu.main(["--again"]) == 0
+    assert calls(toy)[4:] == ["good", "bad", "last"]
+    assert gpu.read(toy / "site").keys() == {"T4", "NVIDIA H200"}
+    del chapters["big"]["NVIDIA H200"], chapters["measured"]["NVIDIA H200"]
+    assert json.loads((toy / "site" / "chapters.json").read_text()) == chapters
+    assert "code" not in gpu.read(toy / "site")["NVIDIA H200"]["steps"]["good"]
+
+
+def test_the_tables_can_be_written_alone(toy, monkeypatch):
+    monkeypatch.setattr(gpu, "CARDS", toy / "site")
+    assert gpu.main(["--tables"]) == 0
+    assert (toy / "site" / "steps.md").read_text() == gpu.NO_CARD + "\n"
+    assert not (toy / "calls").exists()
 
 
 MEETING = """
@@ -547,6 +676,46 @@ def test_each_card_has_its_tables(monkeypatch):
     assert gpu.shown({}) == gpu.NO_CARD + "\n"
 
 
+def test_a_step_that_is_measured_later_keeps_its_own_day_and_version(tmp_path, monkeypatch):
+    found = {"state": "passed", "seconds": 60, "heads": ["a"], "rows": [["1"]], "bytes": None}
+    for day, name in (
+        ("3.0, 1 May", "kernels"),
+        ("3.0, 1 May", "devices"),
+        ("3.1, 2 May", "compile"),
+    ):
+        monkeypatch.setattr(gpu, "machine", lambda day=day: f"H200, 140 GiB, PyTorch {day}")
+        gpu.keep(tmp_path, name, found)
+    shown = (tmp_path / "steps.md").read_text()
+    told = "**H200**, 140 GiB, PyTorch 3.0, 1 May; but `compile`, 140 GiB, PyTorch 3.1, 2 May.\n"
+    assert shown.startswith(told)
+
+
+def test_what_has_not_run_and_how_long_the_rest_took_is_told(monkeypatch):
+    found = {"state": "passed", "seconds": 90, "heads": ["a"], "rows": [["1"]], "bytes": None}
+    names = [step.name for step in gpu.all_steps(rehearse=False)]
+    steps = dict.fromkeys(names, found)
+    del steps["kernels"], steps["chapter-training"], steps["chapter-workshop"]
+    (said,) = gpu.summary(steps, rehearsed=False)
+    lacking = "`kernels`, [chapter {number}](training) and [workshop](workshop)"
+    assert said.startswith(f"Not yet run: {lacking}. Added up, the steps took ")
+    assert f"took {90 * len(steps):,} seconds, which is {90 * len(steps) / 60:.0f} minutes" in said
+    (said,) = gpu.summary(dict.fromkeys(names, found), rehearsed=False)
+    assert "Not yet run" not in said
+
+
+def test_whose_losses_are_of_an_earlier_text_is_told(tmp_path, monkeypatch):
+    found = {"state": "passed", "seconds": 9, "heads": ["a"], "rows": [["1"]], "bytes": None}
+    prose = found | {"rows": [["larger, the book's prose"]]}
+    for name, one in (("capstone", found), ("kernels", found), ("larger", prose)):
+        gpu.keep(tmp_path, name, one)
+    earlier = "were measured with an earlier text of the book than the present one."
+    assert earlier not in (tmp_path / "steps.md").read_text()
+    monkeypatch.setattr(tiers, "edition", lambda: "another")
+    gpu.keep(tmp_path, "precision", found)
+    shown = (tmp_path / "steps.md").read_text()
+    assert f"The losses of `capstone` and `larger` {earlier}" in shown
+
+
 # the environment
 
 
@@ -664,7 +833,8 @@ def test_wheels_are_fetched_for_another_python(started):
 def test_make_knows_the_command():
     alone = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     run = subprocess.run(
-        ["make", "-n", "gpu", "PYTHON=py", "STEP=precision", "MINUTES=8", "REHEARSE=yes"],
+        ["make", "-n", "gpu", "PYTHON=py", "STEP=precision", "MINUTES=8", "AGAIN=yes",
+         "REHEARSE=yes"],
         cwd=ROOT, env=alone, capture_output=True, text=True, check=True)  # fmt: skip
     said = " ".join(run.stdout.replace("\\\n", " ").split())
-    assert said == "py benchmarks/gpu_environment.py precision --minutes 8 --rehearse"
+    assert said == "py benchmarks/gpu_environment.py precision --minutes 8 --again --rehearse"
