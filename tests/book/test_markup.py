@@ -65,3 +65,22 @@ def test_a_formula_in_an_answer_is_set_and_code_stays():
     assert page.count('class="math notranslate nohighlight"') == page.count("<noscript>") == 2
     assert "<code>$x$</code>" in page
     assert "$x$" in mend("<p>$x$</p>")  # the text's own formulas are Sphinx's
+
+
+@pytest.mark.parametrize(
+    ("item", "read"),
+    [
+        ("Ba and Hinton, 2016 [C]: a norm.", "<a>Ba and Hinton, 2016</a>: a norm."),
+        ("Ba et al., 2016a [C]: x.", "<a>Ba et al., 2016a</a>: x."),
+        ("Ba, 1964 [C], and Hu, 1964 [D]: x.", "<a>Ba, 1964</a>, and <a>Hu, 1964</a>: x."),
+        ("Ba, 2018 [C]: one. Hu, 2022 [D]: two.", "<a>Ba, 2018</a>: one. <a>Hu, 2022</a>: two."),
+        ("Ba, 2016 [C]: beside Hu's [D].", "<a>Ba, 2016</a>: beside Hu's [<a>key</a>]."),
+        ("The books [C]: no year.", "The books [<a>key</a>]: no year."),
+    ],
+)
+def test_a_list_of_references_names_each_work_once(item, read):
+    cite = '<span class="bibtex-citation">[<a>key</a>]</span>'
+    html = re.sub(r"\[[CD]\]", cite, item)
+    page = mend(f'<section id="references"><ul><li>{html}</li></ul></section>')
+    shown = re.sub(r"</?span[^>]*>", "", page)
+    assert shown == f'<section id="references"><ul><li>{read}</li></ul></section>'
