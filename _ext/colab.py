@@ -175,10 +175,11 @@ def surroundings(home: Path, source: Path, *, inside: bool = True) -> dict[str, 
 
 
 def freeze(python: Path, environment: dict[str, str]) -> dict[str, str]:
-    """The lines of `pip freeze`, by the package's name."""
+    """The lines of `pip freeze` without its remarks, by the package's name."""
     command = [python, "-m", "pip", "--disable-pip-version-check", "freeze", "--all"]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return {plain(re.split(r" @ |==", line)[0]): line for line in run.stdout.splitlines()}
+    lines = [line for line in run.stdout.splitlines() if not line.startswith("#")]
+    return {plain(re.split(r" @ |==", line)[0]): line for line in lines}
 
 
 def plain(name: str) -> str:
