@@ -235,9 +235,9 @@ def test_the_printed_sign_makes_the_farthest_win(open_figure):
     page = open_figure()
     page.get_by_role("radio", name="Gaussian, sign as printed").check()
     said = page.locator(".kp-live").inner_text()
-    assert "has the point at x = 1.36, the farthest." in said
+    assert "The point at x = 1.36, the farthest, gets the most weight" in said
     page.get_by_role("radio", name="Gaussian", exact=True).check()
-    assert "has the point at x = 3.4, the nearest." in page.locator(".kp-live").inner_text()
+    assert "The point at x = 3.4, the nearest, gets" in page.locator(".kp-live").inner_text()
 
 
 @pytest.mark.parametrize("exponent", [-1.3, -0.5, 0.48, 1.3])

@@ -276,7 +276,8 @@ def test_each_entry_of_the_glossary_leads_to_sections_that_speak_of_it(site):
         for link in links:
             path, _, anchor = link["href"].partition("#")
             part = page(path).find(id=anchor) if anchor else page(path).article
-            title = part.find(["h1", "h2", "h3"]).get_text().lower()
+            part = part if part.name in ("section", "article") else part.find_parent("section")
+            title = part.find(["h1", "h2", "h3", "h4"]).get_text().lower()
             uses = {
                 f"#{one['href'].rpartition('#')[2]}" for one in part.select("a[href*='#term-']")
             }
