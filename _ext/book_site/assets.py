@@ -19,8 +19,8 @@ DROPPED_SCRIPTS = (
     "sphinx-thebe.js",
     "togglebutton.js",
     "scripts/",
-    "minisearch/",  # search.js loads it on first use, and the next
-    "search-find.js",
+    "search-find.js",  # search.js loads it on first use, and with it
+    "minisearch/",
     "design-tabs.js",
     "doctools.js",
     "sphinx_highlight.js",

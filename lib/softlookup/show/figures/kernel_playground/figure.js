@@ -330,13 +330,13 @@ export function mount(root, { points, query, noisy, bandwidth }) {
     const distances = xs.map((x) => Math.abs(x - state.query));
     const where =
       distances[first] === Math.min(...distances)
-        ? ", the nearest"
+        ? ", the nearest,"
         : distances[first] === Math.max(...distances)
-          ? ", the farthest"
+          ? ", the farthest,"
           : "";
     const words =
       `At q = ${format(state.query, 4)} the prediction is ` +
-      `${fixed(found.prediction, 4)}. The point at x = ${format(xs[first], 4)}${where ? `${where},` : ""} gets the ` +
+      `${fixed(found.prediction, 4)}. The point at x = ${format(xs[first], 4)}${where} gets the ` +
       `most weight, ${fixed(found.weights[first], 4)}.`;
     say(live, words);
   }

@@ -95,8 +95,9 @@ export class RaceTrack {
     this.draw(5, [[], []], 15);
     this.list();
     say(this.words, "No race has been run yet.");
-    addEventListener("storage", () => {
-      this.best = keptBest(); // another page of the book has changed it
+    addEventListener("storage", ({ key }) => {
+      if (key !== KEPT && key !== null) return; // null: another page has cleared everything
+      this.best = keptBest();
       this.list();
     });
   }
