@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -266,7 +265,13 @@ def watched(browser: Browser, **options) -> Iterator[tuple[Page, list[str], list
 
 
 STILL = 0.05
-LONGEST_TASK = 200  # milliseconds
+YARDSTICK = """data:text/html,<body><script>
+addEventListener("load", () => {
+  document.body.innerHTML = "<p>some <b>words</b> of a text</p>".repeat(7500);
+  document.body.getBoundingClientRect();
+});
+</script>"""
+"""A page with one task: on the machine where it was measured, 200 milliseconds of the processor."""
 LOADS = 3  # at most
 LAYOUT_SHIFT = """() => new Promise((done) => {
   let sum = 0;
@@ -274,20 +279,26 @@ LAYOUT_SHIFT = """() => new Promise((done) => {
     .observe({type: "layout-shift", buffered: true});
   requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(sum))));
 })"""
+LAY_OUT_ALL = "* { content-visibility: visible !important; }"
 OPEN_OPTIONAL = """() => document.querySelectorAll("details.optional-rest")
   .forEach((box) => { box.open = true; })"""
 
 
 def load_page(page: Page, path: Path, query: str = "") -> None:
     """Open a file of the site; wait for scripts, fonts and the formulas in view."""
-    page.goto(path.as_uri() + query)
+    _load(page, path.as_uri() + query)
+
+
+def _load(page: Page, address: str) -> None:
+    page.goto(address)
     page.evaluate("() => window.MathJax?.startup?.promise")
     page.evaluate("() => document.fonts.ready.then(() => true)")
 
 
 def unfold(page: Page) -> None:
-    """Open the optional sections; set all formulas."""
+    """Open the optional sections; lay out what is far from view, too; set all formulas."""
     page.evaluate(OPEN_OPTIONAL)
+    page.add_style_tag(content=LAY_OUT_ALL)
     page.evaluate("() => window.bookMaths?.setAll()")
     page.evaluate("() => document.fonts.ready.then(() => true)")
 
@@ -307,23 +318,23 @@ def shift_faults(page: Page) -> list[str]:
 def task_faults(browser: Browser, path: Path) -> list[str]:
     """While a page loads, no task may keep its thread busy for long, or it would not answer.
 
-    Counted is the time that the processor works on it. What else the machine does makes it longer,
-    never shorter: the page needs what the quickest of a few loads needs.
+    Long is what takes this machine, in the same minute, longer than `YARDSTICK`. Counted is the
+    time that the processor works on it. What else the machine does makes either longer, never
+    shorter: the page needs what the quickest of a few loads needs.
     """
-    least = math.inf
     for _ in range(LOADS):
-        least = min(least, _longest_task(browser, path))
-        if least <= LONGEST_TASK:
+        page, limit = _longest_task(browser, path.as_uri()), _longest_task(browser, YARDSTICK)
+        if page <= limit:
             return []
-    return [f"a task takes {least:.0f} ms while it loads"]
+    return [f"a task takes {page / limit:.1f} times what is allowed while it loads"]
 
 
-def _longest_task(browser: Browser, path: Path) -> float:
+def _longest_task(browser: Browser, address: str) -> float:
     """Of one load, in milliseconds of the processor."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     browser.start_tracing(page=page, categories=["toplevel"])
     try:
-        load_page(page, path)
+        _load(page, address)
         page.evaluate(SETTLED)
     finally:
         told = json.loads(browser.stop_tracing())["traceEvents"]
