@@ -16,19 +16,22 @@ KINDS = {
 }
 """The nouns of the chapter's small world, and the verbs that follow them."""
 
+SUBJECTS = ("dog", "cat", "boy", "girl", "king", "singer")
+"""The subjects of the sentences about agreement, in the singular."""
+
 PENCIL_X = torch.tensor([1.0, 0.0, 0.0, 1.0])
 PENCIL_H = torch.tensor([[1.0, 3.0, -2.0, -1.0], [0.2, 1.0, 1.0, 0.3493]])
 PENCIL_U = torch.tensor([[1.0, 0.0], [0.0, 1.386], [-1.0, 0.0]])
 """The network of the pencil exercise: its tanh is 0 and 1/2, its probabilities are quarters."""
 
 TRAININGS = (
-    (12, 4, 3, 0.0, 0.0),
-    (10, 4, 2, 0.0, 0.0),
-    (12, 4, 3, 0.1, 0.0),
-    (12, 4, 3, 0.0, 0.5),
+    (12, 4, 3, 0.05, 0.0, 0.0),
+    (10, 4, 2, 0.08, 0.0, 0.0),
+    (12, 4, 3, 0.05, 0.1, 0.0),
+    (12, 4, 3, 0.05, 0.0, 0.5),
 )
-"""Of each training: its number of texts, the width of a batch, the patience; its lowest loss, and
-what is added to each other one."""
+"""Of each training: its number of texts, the width of a batch, the patience, the learning rate; its
+lowest loss, and what is added to each other one."""
 
 RUNS = {
     "larger learning rate": "Run A: all the losses fall, but in 800 steps they have hardly moved.",
@@ -73,6 +76,11 @@ def check_size(my_size: Answer) -> str:
         mistakes = [
             (expected - biases, "The two layers have biases: one for each unit and each score."),
             (expected - d_model, "The table has one row more, for the place before a text."),
+            (
+                expected - biases - d_model,
+                "The two layers have biases, and the table one row more, for the place before "
+                "a text.",
+            ),
             (expected + d_model * d_hidden, "The window holds n − 1 words, not n."),
             (expected + (n - 2) * table, "All words of the window share one table."),
         ]
@@ -229,14 +237,15 @@ def check_training(my_training: Answer) -> str:
 
     Chapter: neural_language_models#exercises
     """
-    for n_texts, batch_size, patience, flat, bump in TRAININGS:
-        log = _Training(n_texts, flat, bump)
+    for n_texts, batch_size, patience, rate, flat, bump in TRAININGS:
+        log = _Training(n_texts, rate, flat, bump)
         start = torch.zeros(2, dtype=torch.float64)
         found = my_training(
-            start, n_texts, batch_size, log.slopes_of, log.held_out_loss, 0.05, patience
+            start, n_texts, batch_size, log.slopes_of, log.held_out_loss, rate, patience
         )
         found = numbers(found, start, "The weights")
         log.judge_batches(batch_size)
+        log.judge_steps()
         best = min(range(len(log.losses)), key=log.losses.__getitem__)
         after = len(log.losses) - 1 - best
         if after != patience:
@@ -314,8 +323,10 @@ def check_memory(my_memory: Answer) -> str:
         if n_phrases == 0 and max(scores) < 0:
             every = "in every sentence w · h is on the wrong side"
             raise Wrong(f"Right after the subject, {every}: above 0 means many. Turn a sign.")
+        others = [i for i, word in enumerate(words) if word.removesuffix("s") not in SUBJECTS]
+        writes = bool(W_x[others].any())
         for score, text in zip(scores, texts, strict=True):
-            first = _judge_memory(score, n_phrases, text, first)
+            first = _judge_memory(score, n_phrases, text, first, others_write=writes)
     return "What the subject wrote lasts over sixty phrases, 180 words."
 
 
@@ -326,23 +337,47 @@ class _Training:
     every second one, so that between two new lowest ones there is one that is none.
     """
 
-    def __init__(self, n_texts: int, flat: float, bump: float) -> None:
-        self.n_texts, self.flat, self.bump = n_texts, flat, bump
+    def __init__(self, n_texts: int, rate: float, flat: float, bump: float) -> None:
+        self.n_texts, self.rate, self.flat, self.bump = n_texts, rate, flat, bump
         self.batches, self.measured, self.losses = [], [], []
-        self.epochs = []
+        self.epochs, self.steps, self.asked = [], [], None
 
     def slopes_of(self, weights: Tensor, batch: object) -> Tensor:
         ids = [int(i) for i in batch]
         self.batches.append(ids)
-        return weights - torch.tensor([2.0, -1.0]) + 0.01 * (sum(ids) / len(ids) - self.n_texts / 2)
+        slopes = (
+            weights - torch.tensor([2.0, -1.0]) + 0.01 * (sum(ids) / len(ids) - self.n_texts / 2)
+        )
+        self._note_step(weights)
+        self.asked = weights.detach().clone(), slopes.detach().clone()
+        return slopes
 
     def held_out_loss(self, weights: Tensor) -> float:
+        self._note_step(weights)
         self.measured.append(weights.detach().clone())
         loss = (weights - torch.tensor([1.0, -0.5])).square().sum().item()
         self.losses.append(max(loss, self.flat) + self.bump * (len(self.losses) % 2))
         self.epochs.append(self.batches)
         self.batches = []
         return self.losses[-1]
+
+    def _note_step(self, weights: Tensor) -> None:
+        """Keep where the last step began, its slopes, and where it has led."""
+        if self.asked:
+            self.steps.append((*self.asked, weights.detach().clone()))
+        self.asked = None
+
+    def judge_steps(self) -> None:
+        for before, slopes, after in self.steps:
+            if torch.allclose(after, before - self.rate * slopes):
+                continue
+            if torch.allclose(after, before + self.rate * slopes):
+                raise Wrong("Your steps go up: the slopes are to be subtracted.")
+            if torch.allclose(after, before):
+                why = "Each step starts from the weights that the one before has left."
+                raise Wrong(f"After a batch the weights were what they had been. {why}")
+            rule = "weights − learning_rate · slopes_of(weights, batch)"
+            raise Wrong(f"After a batch with learning rate {self.rate} they should be {rule}.")
 
     def judge_batches(self, batch_size: int) -> None:
         epochs = [epoch for epoch in self.epochs if epoch]
@@ -373,12 +408,14 @@ def _judge_new_word(p: Tensor, ids: list[int], verbs: tuple[str, ...], seen: str
         raise Wrong(f"{got} The new noun is of their kind: they should get at least 0.8.")
     for verb, id_ in zip(verbs, ids, strict=True):
         if p[id_] < 0.1:
-            got = f"After “{seen}”, “{verb}” gets only {p[id_].item():.3f}."
+            got = f"After “{seen}”, “{verb}” gets only {p[id_].item():.4f}."
             why = "Your vector fits the one verb that was seen too well: such nouns do all three."
             raise Wrong(f"{got} {why}")
 
 
-def _judge_memory(score: float, n_phrases: int, text: list[str], first: float | None) -> float:
+def _judge_memory(
+    score: float, n_phrases: int, text: list[str], first: float | None, *, others_write: bool
+) -> float:
     """Whether one sentence is judged right; the smallest score directly after the subject."""
     shown = " ".join(text[:5]) + (" ..." if len(text) > 6 else "")
     if score <= 0:
@@ -391,7 +428,11 @@ def _judge_memory(score: float, n_phrases: int, text: list[str], first: float | 
         return score if first is None else min(first, score)
     if score < first / 2:
         share = f"{score / first:.2g} of what it was after the subject"
-        why = "the state fades. What must h do to itself to stay?"
+        why = (
+            "the words of the phrases have written over it. Which words may write?"
+            if others_write
+            else "the state fades. What must h do to itself to stay?"
+        )
         raise Wrong(f"Over {counted(n_phrases, 'phrase')} w · h is only {share}: {why}")
     return first
 

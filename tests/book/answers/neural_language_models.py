@@ -34,6 +34,7 @@ WRONG[check_size] = [
     (lambda v, n, m, h: book_size(v, n, m, h) - m, "one row more"),
     (lambda v, n, m, h: book_size(v, n + 1, m, h), "n − 1 words"),
     (lambda v, n, m, h: book_size(v, n, m, h) + (n - 2) * (v + 1) * m, "share one table"),
+    (lambda v, n, m, h: book_size(v, n, m, h) - h - v - m, "biases, and the table one row more"),
     (lambda v, n, m, h: v, "yours is 30"),
 ]
 
@@ -170,9 +171,14 @@ def trainer(
     short=False,
     tie=False,
     in_a_row=True,
+    up=False,
+    moves=True,
+    own_rate=None,
+    fresh=True,
 ):
     def answer(weights, n, batch_size, slopes_of, held_out_loss, rate, patience):
         weights = weights.clone()
+        rate = (own_rate or rate) * (-1 if up else moves)
         lowest, since, stored = float("inf"), 0, weights
         order = list(range(n))
         while since < patience + late:
@@ -181,8 +187,10 @@ def trainer(
             if redrawn:
                 order = torch.randint(n, (n,)).tolist()
             width = batch_size + size
+            begun = weights.clone()
             for i in range(0, n - (width if short else 0), width):
-                weights -= rate * slopes_of(weights, order[i : i + width])
+                here = weights if fresh else begun
+                weights -= rate * slopes_of(here, order[i : i + width])
             loss = held_out_loss(weights)
             since += 1
             if loss < lowest or (tie and loss == lowest):
@@ -193,9 +201,27 @@ def trainer(
     return answer
 
 
+def once_an_epoch(weights, n, batch_size, slopes_of, held_out_loss, rate, patience):
+    lowest, since, best = float("inf"), 0, weights
+    while since < patience:
+        order = torch.randperm(n).tolist()
+        batches = [order[i : i + batch_size] for i in range(0, n, batch_size)]
+        weights = weights - rate * sum(slopes_of(weights, batch) for batch in batches)
+        loss = held_out_loss(weights)
+        since += 1
+        if loss < lowest:
+            lowest, since, best = loss, 0, weights
+    return best
+
+
 RIGHT[check_training] = [(trainer(),)]
 WRONG[check_training] = [
     (..., "Nothing to check"),
+    (trainer(up=True), "Your steps go up"),
+    (trainer(moves=False), "the weights were what they had been"),
+    (trainer(fresh=False), "the weights were what they had been"),
+    (once_an_epoch, "the weights were what they had been"),
+    (trainer(own_rate=0.05), "with learning rate 0.08"),
     (trainer(best=False), "the last weights"),
     (trainer(copied=False), "keep a copy"),
     (trainer(shuffled=False), "the same batches"),
@@ -283,6 +309,12 @@ def every_plural(words):
     return torch.tensor([[3.0 if word.endswith("s") else -3.0] for word in words]), W_h, w
 
 
+def phrases_push(words):
+    _, W_h, w = by_hand(words)
+    pushes = [0.0 if word == "the" else 1.0 if word.endswith("s") else -1.0 for word in words]
+    return torch.tensor(pushes)[:, None], W_h, w
+
+
 RIGHT[check_memory] = [(by_hand,), (two_units,)]
 WRONG[check_memory] = [
     (..., "Nothing to check"),
@@ -292,6 +324,7 @@ WRONG[check_memory] = [
     (lambda words: by_hand(words, push=-3.0), "Turn a sign"),
     (forgets_one, "right after the subject"),
     (every_plural, "may write"),
+    (phrases_push, "have written over it"),
     (lambda words: by_hand(words)[:2], "Return three tensors"),
     (lambda words: ("a", "b", "c"), "Return three tensors"),
     (lambda words: (by_hand(words)[0].T, *by_hand(words)[1:]), "yours are"),
