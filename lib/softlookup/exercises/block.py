@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from softlookup.analysis import ablated_streams, random_stack, rank_residual
 from softlookup.attention import MultiHeadAttention
 from softlookup.exercises.compare import (
     Mistakes,
@@ -280,6 +281,46 @@ def check_wrong_place(answer: Answer) -> str:
     )
 
 
+@exercise("return the residual of the rows.", "give what is left after 24 blocks.")
+def check_collapse(residual: Answer, half: Answer) -> str:
+    """Check a measure of how far tokens are from being alike, and what it finds in a tall stack.
+
+    Args:
+        residual: The learner's function of X, one token per row.
+        half: What it gives after the chapter's 24 post-norm blocks with writes half as long.
+
+    Chapter: block#exercises
+    """
+    for X in draw(5, 3, seed=19), 2 + draw(2, 7, seed=20):
+        found, right = scalar(residual(X), "The residual"), rank_residual(X).item()
+        if not math.isclose(found, right, rel_tol=1e-4):
+            aside = "subtract the mean row from each, and compare the two lengths."
+            hint = advised(found, _residual_mistakes(X), aside, rel_tol=1e-4)
+            raise Wrong(
+                f"For a matrix {X.shape[0]} × {X.shape[1]} your {found:.4g} is wrong: {hint}"
+            )
+    with torch.random.fork_rng():  # the layers draw before they are given their matrices
+        x, blocks = random_stack(0)
+    left = {
+        (norm, size): rank_residual(ablated_streams(blocks, x, norm=norm, size=size)[24]).item()
+        for norm, size in (("post", 0.5), ("post", 1.0), ("pre", 0.5), ("none", 0.5))
+    }
+    right = left.pop(("post", 0.5))
+    found = scalar(half.value, "What is left")
+    if not math.isclose(found, right, rel_tol=0.05):
+        mistakes = [
+            (left["post", 1.0], "these writes have their full length."),
+            (left["pre", 0.5], "that is pre-norm."),
+            (left["none", 0.5], "there the stack has no norm."),
+        ]
+        aside = 'measure run_stack(blocks, x_16, norm="post", size=0.5)[24].'
+        raise Wrong(f"Not {found:.2g}: {advised(found, mistakes, aside, rel_tol=0.05)}")
+    return (
+        "Far better than the 0.0005 of full writes, and far from the 0.37 of pre-norm. A start "
+        "with shorter writes alone does not keep so tall a post-norm stack's tokens apart."
+    )
+
+
 @exercise("give the number for one block.", "give the number for the whole model.")
 def check_budget(block: Answer, model: Answer) -> str:
     """Check the parameters of the smallest Llama 2, counted by hand.
@@ -407,7 +448,8 @@ def check_addition(W_1: Answer, b_1: Answer, W_2: Answer, b_2: Answer) -> str:
             is_right = scores.argmax().item() == total and best - second > 1e-6
             right += is_right
             if not is_right and not wrong:
-                wrong = f"{a} + {b} should give {total}; your scores are {_shown(scores)}."
+                tie = "" if best - second > 1e-6 else " A tie for the largest is no answer."
+                wrong = f"{a} + {b} should give {total}; your scores are {_shown(scores)}.{tie}"
     if wrong:
         raise Wrong(f"{right} of 9 sums are right. {wrong}")
     if d_ff > _ENTRIES:
@@ -440,6 +482,18 @@ def _pre_mistakes(n: int, share: float, of_post: float) -> Mistakes:
     ]
 
 
+def _residual_mistakes(X: Tensor) -> Mistakes:
+    """Known wrong measures, with what to say about each."""
+    centred = X - X.mean(dim=0)
+    ratios = centred.norm(dim=1) / X.norm(dim=1)
+    return [
+        ((X - X.mean(dim=1, keepdim=True)).norm() / X.norm(), "the mean is one over the tokens."),
+        (centred.norm(), "divide by the length of the whole matrix."),
+        (centred.square().sum() / X.square().sum(), "a length is a root."),
+        (ratios.mean(), "take the length of the whole matrix, not of each row."),
+    ]
+
+
 def _sample_norm(x: Tensor) -> Tensor:
     """The norm of somebody who divides by n − 1."""
     return (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True)
@@ -461,7 +515,17 @@ def _gradient_mistakes(x: Tensor, upstream: Tensor, eps: float) -> Mistakes:
     mean = upstream.mean(dim=-1, keepdim=True)
     along = unit * (upstream * unit).mean(dim=-1, keepdim=True)
     whole = unit * (upstream * unit).sum(dim=-1, keepdim=True)
+    unguarded = centred / centred.norm(dim=-1, keepdim=True) * x.shape[-1] ** 0.5
+    usual = (spread.square() - eps + 1e-5).sqrt()
+    no_eps = [
+        (upstream - mean - unit_row * (upstream * unit_row).mean(dim=-1, keepdim=True)) / root
+        for unit_row, root in (
+            (unguarded, (spread.square() - eps).sqrt()),
+            (centred / usual, usual),
+        )
+    ]
     return [
+        *((wrong, "use the epsilon that is given.") for wrong in no_eps),
         (upstream / spread, "the mean and the variance depend on x, too."),
         ((upstream - mean) / spread, "the variance depends on x, too."),
         ((upstream - along) / spread, "the mean depends on x, too."),

@@ -4,10 +4,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from softlookup.analysis import ablated_streams, random_stack, rank_residual
 from softlookup.exercises.block import (
     check_addition,
     check_block,
     check_budget,
+    check_collapse,
     check_drawing,
     check_fold,
     check_layer_norm,
@@ -442,6 +444,41 @@ WRONG[check_budget] = [
 ]
 
 
+# What is left of the differences
+
+
+def pre_half():
+    x, blocks = random_stack(0)
+    return ablated_streams(blocks, x, norm="pre", size=0.5)[24]
+
+
+def left_of(X):
+    return (X - X.mean(dim=0)).norm() / X.norm()
+
+
+def by_rows(X):
+    return (X - X.mean(dim=0)).norm(dim=1).div(X.norm(dim=1)).mean()
+
+
+HALF, FULL = 0.084, 0.00048
+RIGHT[check_collapse] = [
+    (left_of, HALF),
+    (lambda X: X.var(dim=0, correction=0).sum().div(X.square().mean(dim=0).sum()).sqrt(), 0.0843),
+]
+WRONG[check_collapse] = [
+    (..., HALF, "Nothing to check so far: return the residual"),
+    (left_of, ..., "Nothing to check so far: give what is left"),
+    (lambda X: (X - X.mean(dim=1, keepdim=True)).norm() / X.norm(), HALF, "one over the tokens"),
+    (lambda X: (X - X.mean(dim=0)).norm(), HALF, "divide by the length of the whole"),
+    (lambda X: left_of(X) ** 2, HALF, "a length is a root"),
+    (by_rows, HALF, "not of each row"),
+    (lambda X: 1 - left_of(X), HALF, "subtract the mean row from each"),
+    (left_of, FULL, "their full length"),
+    (left_of, rank_residual(pre_half()), "that is pre-norm"),
+    (left_of, 0.5, "Not 0.5: measure run_stack"),
+]
+
+
 # The gradient of LayerNorm
 
 
@@ -483,7 +520,9 @@ WRONG[check_norm_gradient] = [
     (lambda *a: book_gradient(*a, root=False), "divide by the standard deviation"),
     (lambda *a: book_gradient(*a, n=5), "a mean, not a sum"),
     (lambda *a: book_gradient(*a, along=-1), "the wrong sign"),
-    (lambda x, g, eps: book_gradient(x, g, 1e-5), "Follow each of the paths"),
+    (lambda x, g, eps: book_gradient(x, g, 1e-5), "With eps = 0.1: use the epsilon"),
+    (lambda x, g, eps: book_gradient(x, g, 0.0), "use the epsilon that is given"),
+    (lambda x, g, eps: 2 * book_gradient(x, g, eps), "Follow each of the paths"),
     (lambda x, g, eps: g, "Follow each of the paths"),
     (lambda *a: book_gradient(*a)[0], "should have shape (3, 5)"),
     (lambda x: x, "TypeError"),
@@ -527,7 +566,7 @@ WRONG[check_addition] = [
     (..., *FOUR[1:], "Nothing to check so far: give W_1"),
     (FOUR[0], ..., *FOUR[2:], "Nothing to check so far: give b_1"),
     (*table_of_sums(), "All nine sums are right, with 9 entries. Now with 4 at most"),
-    (*(0 * part for part in FOUR), "0 of 9 sums are right. 0 + 0 should give 0"),
+    (*(0 * part for part in FOUR), "your scores are [0.0, 0.0, 0.0]. A tie for the largest"),
     (FOUR[0].mT, *FOUR[1:], "W_1 should have six rows"),
     (FOUR[0][:, 0], *FOUR[1:], "W_1 should be a matrix; yours has shape (6,)"),
     ("keys", *FOUR[1:], "W_1 should be numbers"),
