@@ -252,8 +252,8 @@ def test_words_give_way_when_all_tokens_are_one(open_figure):
         (True, "The tokens are apart."),
     ):
         choose(page, DEPTH, "pre", False, skip)
-        page.wait_for_timeout(50)
-        assert page.inner_text(".cc-live").endswith(text)
+        said = "(text) => document.querySelector('.cc-live').innerText.trim().endsWith(text)"
+        page.wait_for_function(said, arg=text)
         assert page.locator(".cc-all").is_visible() == (not skip)
         assert page.locator(".cc-token text").first.is_visible() == skip
     assert page.locator(".cc-token text").all_text_contents() == WORDS

@@ -452,12 +452,12 @@ def test_planted_shift_is_found(browser: Browser, plant) -> None:
     late = """<div id="a" style="{style}"></div><p>{text}</p><script>requestAnimationFrame(() =>
       setTimeout(() => document.getElementById("a").append(document.createElement("hr")), 50));
       </script>"""
-    waits = "() => new Promise((seen) => setTimeout(seen, 200))"
     text = "many words " * 300
     with watched(browser) as (page, _, _loaded):
         for style, is_fault in (("zoom: 9", True), ("height: 200px", False)):
             load_page(page, plant(late.format(style=style, text=text)))
-            page.evaluate(waits)
+            page.wait_for_selector("hr", state="attached")
+            page.evaluate(SETTLED)
             assert bool(shift_faults(page)) == is_fault, style
 
 
