@@ -214,6 +214,44 @@ def before_it(weights):
     return weights.tril(-1)
 
 
+def elementwise_pairs(query, key, value, gamma):
+    features, keys = elu_plus_one(query), elu_plus_one(key)
+    weights = (features[:, None] * keys).sum(dim=-1) * fading_pairs(gamma, len(query))
+    return (weights[:, :, None] * value).sum(dim=1) / weights.sum(dim=1, keepdim=True)
+
+
+def past_by_past(query, key, value, gamma):
+    """All pairs, a row at a time: never a whole table."""
+    features, keys, rows = elu_plus_one(query), elu_plus_one(key), []
+    for i in range(len(query)):
+        back = i - torch.arange(i + 1).double()
+        weights = (keys[: i + 1] * features[i]).sum(dim=1) * gamma**back
+        rows.append((weights[:, None] * value[: i + 1]).sum(dim=0) / weights.sum())
+    return torch.stack(rows)
+
+
+def forgets_after_60(query, key, value, gamma):
+    written = torch.cat([value, torch.ones_like(value[:, :1])], dim=1)
+    features, keys = elu_plus_one(query), elu_plus_one(key)
+    state, rows = 0.0, []
+    for i in range(len(query)):
+        state = gamma * state + keys[i].outer(written[i])
+        if i >= 60:
+            state = state - gamma**60 * keys[i - 60].outer(written[i - 60])
+        rows.append(features[i] @ state)
+    sums = torch.stack(rows)
+    return sums[:, :-1] / sums[:, -1:]
+
+
+def by_powers(query, key, value, gamma):
+    """One sum for all, of keys divided by the powers of gamma."""
+    powers = gamma ** torch.arange(len(key)).double()[:, None]
+    keys = elu_plus_one(key) / powers
+    states = (keys[:, :, None] * value[:, None, :]).cumsum(dim=0)
+    sums, features = keys.cumsum(dim=0), elu_plus_one(query)
+    return (features[:, None] @ states).squeeze(1) / (features * sums).sum(dim=1, keepdim=True)
+
+
 RIGHT[check_fading] = [
     (book_fading,),
     (with_the_step,),
@@ -232,6 +270,10 @@ WRONG[check_fading] = [
     (fading_softmax, "That is softmax attention"),
     (from_pairs(features=F.elu), "Features must be positive"),
     (from_pairs(), "it takes all pairs"),
+    (elementwise_pairs, "it takes all pairs"),
+    (past_by_past, "it takes all pairs"),
+    (forgets_after_60, "Right for 11 tokens, and other numbers than the formula gives for 512"),
+    (by_powers, "holds NaN"),
     (lambda *a: book_fading(*a) + 1, "Other numbers than the formula gives, at gamma = 0.7"),
     (lambda *a: book_fading(*a)[:3], "should have shape (11, 3)"),
 ]
@@ -291,6 +333,7 @@ def whole_table(p, g, mean, scale):
 
 RIGHT[check_gradients] = [
     (book_gradients,),
+    (lambda *a: book_gradients(*a, tile=32),),
     (row_by_row,),
 ]
 
@@ -299,6 +342,7 @@ WRONG[check_gradients] = [
     (..., "Nothing to check so far: return the three gradients"),
     (lambda *a: book_gradients(*a)[0], "Return three gradients"),
     (through(whole_table), "Take the queries in tiles"),
+    (lambda *a: book_gradients(*a, tile=64), "Take smaller tiles"),
     (through(lambda p, g, mean, scale: p * (g - mean)), "The scores have a factor"),
     (through(lambda p, g, mean, scale: scale * p * g), "Take the row's mean"),
     (through(lambda p, g, mean, scale: scale * (g - mean)), "has a factor p"),
