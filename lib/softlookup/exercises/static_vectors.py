@@ -30,6 +30,7 @@ REQUIRED_RECALL = 0.9
 FORMULA = 1e-13  # formulas come within 1e-15 of each other; central differences, 1e-10 at best
 NEAR = 1e-3  # less than this off: no other formula, but too few digits
 ZERO_ROW = 5
+PROBABILITIES = "A table of probabilities, a row for each token and a column for each tag,"
 TRUTHS = ("True", "False", "tensor(True)", "tensor(False)")
 CHANGED = "Your function changed X itself. Work on a copy: X.clone()."
 KEPT = "Your function changed Q or D itself. Work on copies, as Q.clone()."
@@ -147,7 +148,10 @@ def check_reach(answer: Answer, function: Answer) -> str:
             "Your function is right, your answer is not: try it on such a model, applied twice, "
             "with a source three places away."
         )
-    return "It cannot. One change that is felt proves True; False is proved by the masks alone."
+    return (
+        "It cannot. One change that is felt proves True. No number of trials proves False; a rule "
+        "that says who may read whom does."
+    )
 
 
 @exercise("return one table of probabilities a text.")
@@ -339,7 +343,8 @@ def _one_mean(pair: Answer) -> None:
     if any(one[w] * other.total() != other[w] * one.total() for w in one | other):
         differ = sorted(map(str, (one - other) + (other - one)))
         raise Wrong(
-            f"Their words differ ({', '.join(differ)}), so their means do too. Only reorder."
+            f"Their words differ ({', '.join(differ)}), so their means do too. Only reorder. (A "
+            "capital letter or a full stop makes another word.)"
         )
 
 
@@ -348,8 +353,8 @@ def _reach_hint(name: str, source: int, expected: bool) -> str:
         "a model with a very small output": "Compare exactly, not with a tolerance.",
         "a model that subtracts each row's first number": "It does not feel a constant added to "
         "all numbers of a row: change them differently.",
-        "a model that feels only large numbers": "A single poke may be too small: try many, of "
-        "several sizes.",
+        "a model that feels only large numbers": "Here small changes do nothing, and a slope is "
+        "zero: try many, of several sizes.",
         "a model that first scales each row to length 1": "Do not just multiply the row.",
     }
     if name == "a causal model" and source == ZERO_ROW:
@@ -404,7 +409,7 @@ def _task() -> tuple[list[TaggedSentence], list[TaggedSentence], Callable[[list[
 
 
 def _probabilities(table: object, tokens: list[str]) -> Tensor:
-    values = numbers(table, torch.zeros(len(tokens), len(TAGS)), "A table of probabilities")
+    values = numbers(table, torch.zeros(len(tokens), len(TAGS)), PROBABILITIES)
     if values.min() < -1e-9 or values.max() > 1 + 1e-9:
         raise Wrong(
             f"A probability is between 0 and 1; yours go from {values.min():.3g} to "

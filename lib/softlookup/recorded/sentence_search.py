@@ -137,7 +137,8 @@ def run(
         batch_size: How many pairs are each other's negatives.
 
     Returns:
-        For each search its sizes, the recall of each way, and some queries with what was found.
+        For each search its sizes, the recall of each way, some queries with what was found, and
+        the document that word2vec's average finds most often.
         For the messages also how many each way finds of those with a twin in the training.
     """
     results = {}
@@ -155,7 +156,8 @@ def run(
             "TF-IDF": tf_idf_cosines(texts, test),
             "word2vec": cosines(table, test_ids),
             "word2vec, IDF-weighted": cosines(rarity(texts, row)[:, None] * table, test_ids),
-            "word2vec, rotated": rotated_cosines(table, train, test_ids),
+            "word2vec, centred": centred_cosines(table, train, test_ids),
+            "word2vec, rotated": centred_cosines(table, train, test_ids, rotated=True),
             "from random numbers": cosines(unread, test_ids),
             "bi-encoder": cosines(trained, test_ids),
         }
@@ -165,6 +167,7 @@ def run(
             "vocabulary": len(row),
             "recall": {way: recalls(found, ks) for way, found in scores.items()},
             "shown": shown(test, scores["word2vec"], scores["bi-encoder"]),
+            "hub": hub(test, scores["word2vec"]),
             "lengths": lengths(table, trained, train),
             "training": {
                 "temperature": TEMPERATURE,
@@ -189,6 +192,14 @@ def run(
                 trained_recall(table, test_ids, {"pairs": train, "batch_size": batch_size} | change)
                 for change in changes
             ]
+        results["captions"]["temperatures from random numbers"] = [
+            trained_recall(
+                random_table(table),
+                test_ids,
+                {"pairs": train, "batch_size": batch_size, "temperature": tau},
+            )
+            for tau in temperatures
+        ]
     return results
 
 
@@ -270,20 +281,26 @@ def cosines(table: Tensor, pairs: Sequence[Ids]) -> Tensor:
     return queries @ documents.mT
 
 
-def rotated_cosines(
+def centred_cosines(
     table: Tensor,
     train: Sequence[Ids],
     pairs: Sequence[Ids],
+    *,
+    rotated: bool = False,
 ) -> Tensor:
-    """The cosines after the mean is taken off and the queries are rotated onto their documents.
+    """The cosines after each side's own mean is taken off; queries rotated onto their documents.
 
-    Both means and the rotation come from the pairs for training.
+    Both means come from the texts for training, and the rotation, if it is asked for, from which
+    of them are pairs.
     """
     sides = encoded(table, train)
     means = [side.mean(dim=0) for side in sides]
-    rotation = procrustes(sides[0] - means[0], sides[1] - means[1])
-    queries, documents = encoded(table, pairs)
-    return unit_vectors((queries - means[0]) @ rotation) @ unit_vectors(documents - means[1]).mT
+    queries, documents = (
+        side - mean for side, mean in zip(encoded(table, pairs), means, strict=True)
+    )
+    if rotated:
+        queries = queries @ procrustes(sides[0] - means[0], sides[1] - means[1])
+    return unit_vectors(queries) @ unit_vectors(documents).mT
 
 
 def encoded(table: Tensor, pairs: Sequence[Ids]) -> list[Tensor]:
@@ -354,6 +371,12 @@ def shown(test: Sequence[Pair], before: Tensor, after: Tensor) -> list[dict]:
         names = ("query", "document", "word2vec", "bi-encoder")
         rows.append({name: " ".join(text) for name, text in zip(names, texts, strict=True)})
     return rows
+
+
+def hub(test: Sequence[Pair], scores: Tensor) -> dict:
+    """The document that comes first for more queries than any other, and for how many."""
+    times = scores.argmax(dim=1).bincount(minlength=len(test))
+    return {"times": int(times.max()), "document": " ".join(test[int(times.argmax())][1])}
 
 
 def lengths(before: Tensor, after: Tensor, pairs: Sequence[Ids]) -> dict[str, list[float]]:
