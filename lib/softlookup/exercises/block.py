@@ -166,7 +166,13 @@ def check_one_layer(answer: Answer) -> str:
     Chapter: block#exercises
     """
     W_1, b_1, W_2, b_2 = draws((5, 7), (7,), (7, 3), (3,), seed=14)
-    W, b = answer.several(2, "Return two things, W and b.", W_1, b_1, W_2, b_2)
+    try:
+        W, b = answer.several(2, "Return two things, W and b.", W_1, b_1, W_2, b_2)
+    except Wrong as wrong:
+        if "size" not in str(wrong) and "shape" not in str(wrong):
+            raise
+        shapes = "A row goes through W_1 first, then through W_2; b_1 is as wide as the inside."
+        raise Wrong(f"{wrong} {shapes}") from wrong
     aside = "W is not right: put x = the rows of the identity through both layers."
     compare(W, W_1 @ W_2, "W", otherwise=aside)
     mistakes = [
@@ -346,7 +352,7 @@ def check_budget(block: Answer, model: Answer) -> str:
         (attention + 2 * width * d_ff, "SwiGLU has three matrices, and there are two norms."),
         (n_blocks * one, "that is all 32 blocks."),
     ]
-    _check_count(block, one, "One block", mistakes, "Add up attention, memory and norms.")
+    _check_count(block, one, "One block", mistakes, "add up attention, memory and norms.")
     whole = n_blocks * one + 2 * table + width
     mistakes = [
         (whole - table, "the matrix that names the next token has numbers of its own."),
@@ -356,7 +362,7 @@ def check_budget(block: Answer, model: Answer) -> str:
         (n_blocks * one, "that is the 32 blocks; a table, a norm and a matrix are missing."),
         (n_blocks * one + width, "both tables of tokens are missing."),
     ]
-    aside = "Add up 32 blocks, two tables and the last norm."
+    aside = "add up 32 blocks, two tables and the last norm."
     _check_count(model, whole, "The model", mistakes, aside)
     share = memory / one
     return f"6.7 billion, hence its name, 7B; of a block, {share:.0%} are feed-forward."
@@ -376,16 +382,16 @@ def check_fold(answer: Answer) -> str:
     weight, bias, W, b = draws((5,), (5,), (5, 3), (3,), seed=15)
     folded_W, folded_b = answer.several(2, "Return two things, W and b.", weight, bias, W, b)
     mistakes = [
-        (W, "the gain has gone nowhere: it stretches the columns that W reads."),
-        (W / weight[:, None], "the gain multiplies; do not divide by it."),
-        (bias[:, None] * W, "that is the shift; the gain belongs into W."),
+        (W, "The gain has gone nowhere: it stretches the columns that W reads."),
+        (W / weight[:, None], "The gain multiplies; do not divide by it."),
+        (bias[:, None] * W, "That is the shift; the gain belongs into W."),
     ]
     aside = "W is not right: which row of it does the gain of column c meet?"
     compare(folded_W, weight[:, None] * W, "W", mistakes, aside)
     mistakes = [
-        (b, "the shift has gone nowhere: W turns it into a constant."),
-        (bias @ W, "the layer's own b is missing."),
-        (bias @ (weight[:, None] * W) + b, "the shift comes after the gain: it meets W as it was."),
+        (b, "The shift has gone nowhere: W turns it into a constant."),
+        (bias @ W, "The layer's own b is missing."),
+        (bias @ (weight[:, None] * W) + b, "The shift comes after the gain: it meets W as it was."),
     ]
     aside = "W is right, b is not: what does the old layer make of a normalized row of zeros?"
     compare(folded_b, bias @ W + b, "b", mistakes, aside)
