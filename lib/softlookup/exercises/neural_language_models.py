@@ -41,7 +41,7 @@ RUNS = {
     "loss lowest?",
     "find the leak": "Run D: compare its held-out loss with the entropy of the source, 0.91. Can "
     "text that is new to the network have such a loss?",
-    "train on": "Run E: both losses still fall, side by side, and both are above 0.91.",
+    "go on training": "Run E: both losses still fall, side by side, and both are above 0.91.",
 }
 """What to do about each of the five runs, in their order, and what to look at in it."""
 
@@ -75,6 +75,7 @@ def check_size(my_size: Answer) -> str:
             continue
         mistakes = [
             (expected - biases, "The two layers have biases: one for each unit and each score."),
+            (expected + d_hidden + 1, "BOS is never predicted: it has a row of E, and no score."),
             (expected - d_model, "The table has one row more, for the place before a text."),
             (
                 expected - biases - d_model,
@@ -422,7 +423,11 @@ def _judge_memory(
         where = f"over {counted(n_phrases, 'phrase')}" if n_phrases else "right after the subject"
         number = "plural" if text[1].endswith("s") else "singular"
         side = f"and w · h is {abs(score):.3g} to the other side"
-        why = "Which words may write into the state?"
+        why = (
+            "Which words may write into the state?"
+            if others_write or not n_phrases
+            else "The phrases write nothing, so look at what W_h makes of the state at each word."
+        )
         raise Wrong(f"Wrong {where}: “{shown}” is {number}, {side}. {why}")
     if n_phrases == 0:
         return score if first is None else min(first, score)

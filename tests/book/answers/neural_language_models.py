@@ -35,6 +35,7 @@ WRONG[check_size] = [
     (lambda v, n, m, h: book_size(v, n + 1, m, h), "n − 1 words"),
     (lambda v, n, m, h: book_size(v, n, m, h) + (n - 2) * (v + 1) * m, "share one table"),
     (lambda v, n, m, h: book_size(v, n, m, h) - h - v - m, "biases, and the table one row more"),
+    (lambda v, n, m, h: book_size(v, n, m, h) + h + 1, "and no score"),
     (lambda v, n, m, h: v, "yours is 30"),
 ]
 
@@ -81,7 +82,7 @@ REMEDIES = [
     "smaller learning rate",
     "keep an earlier step",
     "find the leak",
-    "train on",
+    "go on training",
 ]
 
 
@@ -94,12 +95,12 @@ WRONG[check_curves] = [
     (..., "Nothing to check"),
     ([...] * 5, "Nothing to check"),
     (REMEDIES[:4], "a list of 5"),
-    ("train on", "a list of 5"),
+    ("go on training", "a list of 5"),
     (instead(0, "more coffee"), "none of the remedies"),
-    (instead(0, "train on"), "hardly moved"),
-    (instead(1, "train on"), "too long"),
-    (instead(2, "train on"), "lowest"),
-    (instead(3, "train on"), "0.91"),
+    (instead(0, "go on training"), "hardly moved"),
+    (instead(1, "go on training"), "too long"),
+    (instead(2, "go on training"), "lowest"),
+    (instead(3, "go on training"), "0.91"),
     (instead(4, "find the leak"), "side by side"),
 ]
 
@@ -321,6 +322,7 @@ WRONG[check_memory] = [
     (lambda words: by_hand(words, hold=0.9), "fades"),
     (lambda words: by_hand(words, hold=1.0), "fades"),
     (lambda words: by_hand(words, hold=0.0), "Wrong over 1 phrase"),
+    (lambda words: by_hand(words, hold=-2.0), "what W_h makes of the state"),
     (lambda words: by_hand(words, push=-3.0), "Turn a sign"),
     (forgets_one, "right after the subject"),
     (every_plural, "may write"),
