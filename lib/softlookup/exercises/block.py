@@ -606,6 +606,13 @@ def _block_mistakes(x: Tensor, parts: SimpleNamespace) -> Mistakes:
         )
         skipped = attend(one(x))
         mistakes.append((skipped + think(two(skipped)), "attention needs its skip, too."))
+        first_sum = x + attend(one(x))
+        normed = two(first_sum)
+        mistakes.append(
+            (normed + think(normed), "norm2 is for the copy; the sum takes the stream itself.")
+        )
+        from_x = x + think(two(first_sum))
+        mistakes.append((from_x, "the second sum starts from the first sum, not from x."))
         stream = one(x) + attend(one(x))
         mistakes.append((two(stream) + think(two(stream)), "the sum takes x itself, not its norm."))
     else:

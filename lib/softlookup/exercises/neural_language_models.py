@@ -7,7 +7,7 @@ from torch import Tensor
 
 from softlookup.data import agreement_sentences
 from softlookup.exercises.compare import advised, compare, counted, draws, numbers, scalar
-from softlookup.exercises.verdict import Answer, Wrong, exercise
+from softlookup.exercises.verdict import Answer, Wrong, by_hand, exercise
 from softlookup.language_models import FeedForwardLM, known_words, train_lm
 
 KINDS = {
@@ -197,7 +197,8 @@ def check_direct(my_gradients: Answer) -> str:
         around, through = W.T @ error, H.T @ ((1 - h**2) * (U.T @ error))
         words = "Return two tensors: the gradients with respect to W and with respect to x."
         kept = "Your function changes a tensor that it was given."
-        by_W, by_x = my_gradients.several(2, words, x, y, H, d, U, b, W, kept=kept)
+        with by_hand():
+            by_W, by_x = my_gradients.several(2, words, x, y, H, d, U, b, W, kept=kept)
         turned = {(n_in, vocab): "The gradient with respect to W is turned: it has the shape of W."}
         outer = error[:, None] * x
         straight = (U @ h + b).softmax(dim=0) - y
@@ -323,7 +324,7 @@ def check_memory(my_memory: Answer) -> str:
             scores.append(many * (w @ h).item())
         if n_phrases == 0 and max(scores) < 0:
             every = "in every sentence w · h is on the wrong side"
-            raise Wrong(f"Right after the subject, {every}: above 0 means many. Turn a sign.")
+            raise Wrong(f"Right after the subject, {every}: above 0 means plural. Turn a sign.")
         others = [i for i, word in enumerate(words) if word.removesuffix("s") not in SUBJECTS]
         writes = bool(W_x[others].any())
         for score, text in zip(scores, texts, strict=True):
@@ -422,7 +423,8 @@ def _judge_memory(
     if score <= 0:
         where = f"over {counted(n_phrases, 'phrase')}" if n_phrases else "right after the subject"
         number = "plural" if text[1].endswith("s") else "singular"
-        side = f"and w · h is {abs(score):.3g} to the other side"
+        other = "singular" if number == "plural" else "plural"
+        side = f"and w · h is {abs(score):.3g} on the side of the {other}"
         why = (
             "Which words may write into the state?"
             if others_write or not n_phrases

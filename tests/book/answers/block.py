@@ -272,6 +272,20 @@ def half_a_block(x, parts):
     return step(x, lambda r: parts.self_attn(r, r, r)[0], parts.norm1, parts.norm_first)
 
 
+def second_sum_of(what):
+    """A block whose second sum in pre-norm takes something else than the first sum."""
+
+    def answer(x, p):
+        if not p.norm_first:
+            return book_block(x, p)
+        rows = p.norm1(x)
+        first = x + p.self_attn(rows, rows, rows)[0]
+        read = p.norm2(first)
+        return {"norm": read, "x": x}[what] + p.linear2(torch.relu(p.linear1(read)))
+
+    return answer
+
+
 RIGHT[check_block] = [
     (book_block,),
     (with_sublayers,),
@@ -298,6 +312,8 @@ WRONG[check_block] += [
     (..., "Nothing to check so far"),
     (lambda x, p: None, "Nothing to check so far"),
     (only(True, normed_stream), "the sum takes x itself, not its norm"),
+    (only(True, second_sum_of("norm")), "the sum takes the stream itself"),
+    (only(True, second_sum_of("x")), "starts from the first sum, not from x"),
     (only(True, normed_query), "keys and values come from normalized rows, too"),
     (lambda x, p: book_block(x, p)[0], "should have shape (3, 7, 6)"),
     (lambda x, p: p(x), "TypeError"),
