@@ -521,17 +521,15 @@ def _gradient_mistakes(x: Tensor, upstream: Tensor, eps: float) -> Mistakes:
     mean = upstream.mean(dim=-1, keepdim=True)
     along = unit * (upstream * unit).mean(dim=-1, keepdim=True)
     whole = unit * (upstream * unit).sum(dim=-1, keepdim=True)
-    unguarded = centred / centred.norm(dim=-1, keepdim=True) * x.shape[-1] ** 0.5
-    usual = (spread.square() - eps + 1e-5).sqrt()
-    no_eps = [
-        (upstream - mean - unit_row * (upstream * unit_row).mean(dim=-1, keepdim=True)) / root
-        for unit_row, root in (
-            (unguarded, (spread.square() - eps).sqrt()),
-            (centred / usual, usual),
-        )
-    ]
+
+    def with_epsilon(own: float) -> Tensor:
+        root = (centred.square().mean(dim=-1, keepdim=True) + own).sqrt()
+        row = centred / root
+        return (upstream - mean - row * (upstream * row).mean(dim=-1, keepdim=True)) / root
+
     return [
-        *((wrong, "use the epsilon that is given.") for wrong in no_eps),
+        (with_epsilon(0.0), "use the epsilon that is given."),
+        (with_epsilon(1e-5), "use the epsilon that is given."),
         (upstream / spread, "the mean and the variance depend on x, too."),
         ((upstream - mean) / spread, "the variance depends on x, too."),
         ((upstream - along) / spread, "the mean depends on x, too."),
@@ -606,13 +604,13 @@ def _block_mistakes(x: Tensor, parts: SimpleNamespace) -> Mistakes:
         )
         skipped = attend(one(x))
         mistakes.append((skipped + think(two(skipped)), "attention needs its skip, too."))
-        first_sum = x + attend(one(x))
-        normed = two(first_sum)
+        normed = two(middle)
         mistakes.append(
             (normed + think(normed), "norm2 is for the copy; the sum takes the stream itself.")
         )
-        from_x = x + think(two(first_sum))
-        mistakes.append((from_x, "the second sum starts from the first sum, not from x."))
+        mistakes.append(
+            (x + think(normed), "the second sum starts from the first sum, not from x.")
+        )
         stream = one(x) + attend(one(x))
         mistakes.append((two(stream) + think(two(stream)), "the sum takes x itself, not its norm."))
     else:

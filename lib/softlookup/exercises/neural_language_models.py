@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from softlookup.data import agreement_sentences
+from softlookup.data.agreement import SUBJECTS
 from softlookup.exercises.compare import advised, compare, counted, draws, numbers, scalar
 from softlookup.exercises.verdict import Answer, Wrong, by_hand, exercise
 from softlookup.language_models import FeedForwardLM, known_words, train_lm
@@ -15,9 +16,6 @@ KINDS = {
     ("car", "bus", "train", "boat"): ("stops", "turns", "starts"),
 }
 """The nouns of the chapter's small world, and the verbs that follow them."""
-
-SUBJECTS = ("dog", "cat", "boy", "girl", "king", "singer")
-"""The subjects of the sentences about agreement, in the singular."""
 
 PENCIL_X = torch.tensor([1.0, 0.0, 0.0, 1.0])
 PENCIL_H = torch.tensor([[1.0, 3.0, -2.0, -1.0], [0.2, 1.0, 1.0, 0.3493]])
@@ -325,7 +323,8 @@ def check_memory(my_memory: Answer) -> str:
         if n_phrases == 0 and max(scores) < 0:
             every = "in every sentence w · h is on the wrong side"
             raise Wrong(f"Right after the subject, {every}: above 0 means plural. Turn a sign.")
-        others = [i for i, word in enumerate(words) if word.removesuffix("s") not in SUBJECTS]
+        subjects = {noun for forms in SUBJECTS for noun in forms}
+        others = [i for i, word in enumerate(words) if word not in subjects]
         writes = bool(W_x[others].any())
         for score, text in zip(scores, texts, strict=True):
             first = _judge_memory(score, n_phrases, text, first, others_write=writes)
