@@ -111,6 +111,19 @@ def test_an_error_in_the_learners_code_is_told():
         Answer(blank, TODO)()
 
 
+def test_a_hint_follows_the_error_that_it_is_for():
+    def refuse():
+        raise OverflowError("a size.")
+
+    hints = {"by zero": "Is the row empty?", "NameError": "Define it first."}
+    with pytest.raises(Wrong, match=r"by zero \(it was given 1\)\. Is the row empty\?$"):
+        Answer(lambda x: x / 0, TODO)(1, hints=hints)
+    with pytest.raises(Wrong, match=r"OverflowError: a size\. Is it turned\?$"):
+        Answer(refuse, TODO).several(2, "Two.", hints={"size": "Is it turned?", "a": "No."})
+    with pytest.raises(Wrong, match=r"TypeError.* \(it was given 'a'\)$"):
+        Answer(lambda x: x / 2, TODO)("a", hints=hints)
+
+
 @pytest.mark.parametrize(
     ("argument", "shown"),
     [

@@ -166,13 +166,9 @@ def check_one_layer(answer: Answer) -> str:
     Chapter: block#exercises
     """
     W_1, b_1, W_2, b_2 = draws((5, 7), (7,), (7, 3), (3,), seed=14)
-    try:
-        W, b = answer.several(2, "Return two things, W and b.", W_1, b_1, W_2, b_2)
-    except Wrong as wrong:
-        if "size" not in str(wrong) and "shape" not in str(wrong):
-            raise
-        shapes = "A row goes through W_1 first, then through W_2; b_1 is as wide as the inside."
-        raise Wrong(f"{wrong} {shapes}") from wrong
+    shapes = "A row goes through W_1 first, then through W_2; b_1 is as wide as the inside."
+    both, misfit = "Return two things, W and b.", {"size": shapes, "shape": shapes}
+    W, b = answer.several(2, both, W_1, b_1, W_2, b_2, hints=misfit)
     aside = "W is not right: put x = the rows of the identity through both layers."
     compare(W, W_1 @ W_2, "W", otherwise=aside)
     mistakes = [

@@ -20,7 +20,7 @@ from softlookup.masks import causal_mask
 _ENOUGH = 0.95
 TWIN = {
     "attn_mask is": "Our texts stand first in x, and PyTorch's layer wants them second, unless "
-    "you tell it batch_first=True",
+    "you tell it batch_first=True.",
 }
 TWIN_SLIPS = [
     ({"mask": "as ours"}, "In PyTorch's module True means: must not read. Turn the mask round."),
@@ -193,7 +193,7 @@ def check_twin(answer: Answer) -> str:
     x = torch.randn(5, 7, 12, generator=generator, dtype=torch.float32)
     mask = causal_mask(7)
     kept = [p.detach().clone() for p in layer.parameters()]
-    found = _advised(answer, TWIN, layer, x, mask)
+    found = answer(layer, x, mask, hints=TWIN)
     if isinstance(found, tuple):
         raise Wrong("PyTorch's layer returns a pair; its first part is the output.")
     if layer.asked:
@@ -318,15 +318,6 @@ def check_kept(kept: Answer) -> str:
         if any(accuracy_with(fewer) >= _ENOUGH * whole for fewer in combinations(range(6), size)):
             raise Wrong(f"{said} That is enough, but fewer heads are enough too.")
     return said
-
-
-def _advised(answer: Answer, advice: dict[str, str], *arguments: object) -> object:
-    """Call; to an error that a known bug makes, add what to look at."""
-    try:
-        return answer(*arguments)
-    except Wrong as wrong:
-        hints = [hint for sign, hint in advice.items() if sign in str(wrong)]
-        raise Wrong(". ".join([str(wrong).partition(" (it was given")[0], *hints])) from None
 
 
 class _Silent(MultiHeadAttention):

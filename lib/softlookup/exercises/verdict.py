@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -65,6 +66,9 @@ def by_hand() -> Iterator[None]:
         raise Wrong("PyTorch's automatic differentiation did that. Work the formula out yourself.")
 
 
+_NO_HINTS: Mapping[str, str] = MappingProxyType({})
+
+
 class Answer:
     """What the learner gave, a value or a function; it may still be blank.
 
@@ -106,12 +110,15 @@ class Answer:
             raise Wrong(f"{what} should be a dictionary with the keys {listed}.")
         return {key: self.started(found[key]) for key in keys}
 
-    def __call__(self, *arguments: object, kept: str = "") -> object:
+    def __call__(
+        self, *arguments: object, kept: str = "", hints: Mapping[str, str] = _NO_HINTS
+    ) -> object:
         """Call the learner's function on copies; tell what went wrong in it, rather than raise.
 
         Args:
             arguments: What to call it with. Tensors and lists are copied first.
             kept: What to say if the function changed a tensor or a list that it was given.
+            hints: What to add to an error in the learner's code, by words of the error.
 
         Returns:
             What the function returned, which is not blank.
@@ -127,13 +134,24 @@ class Answer:
         except NotImplementedError:
             found = None
         except Exception as error:  # whatever the learner's code raises is told, not raised
-            complaint = f"Your code stopped with {type(error).__name__}: {error}"
-            raise Wrong(complaint + _shown(arguments)) from error
+            stopped = f"{type(error).__name__}: {error}"
+            complaint = f"Your code stopped with {stopped}{_shown(arguments)}"
+            hint = next((hints[words] for words in hints if words in stopped), "")
+            if hint:
+                complaint = f"{complaint.rstrip('.')}. {hint}"
+            raise Wrong(complaint) from error
         if kept and not all(map(_same, arguments, copies)):
             raise Wrong(kept)
         return self.started(found)
 
-    def several(self, n: int, complaint: str, *arguments: object, kept: str = "") -> list[object]:
+    def several(
+        self,
+        n: int,
+        complaint: str,
+        *arguments: object,
+        kept: str = "",
+        hints: Mapping[str, str] = _NO_HINTS,
+    ) -> list[object]:
         """Call the learner's function, which should return several things.
 
         Args:
@@ -141,6 +159,7 @@ class Answer:
             complaint: What to say if it returns anything else.
             arguments: What to call it with.
             kept: As in a plain call.
+            hints: As in a plain call.
 
         Returns:
             The things, none of them blank.
@@ -148,7 +167,7 @@ class Answer:
         Raises:
             Wrong: As for a plain call, or it returned another number of things.
         """
-        found = self(*arguments, kept=kept)
+        found = self(*arguments, kept=kept, hints=hints)
         if not isinstance(found, tuple | list) or len(found) != n:
             raise Wrong(complaint)
         return [self.started(part) for part in found]
