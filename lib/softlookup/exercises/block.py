@@ -228,6 +228,9 @@ def check_drawing(arrows: Answer, shapes: Answer) -> str:
     if strange:
         raise Wrong(f"The boxes are {', '.join(_ORDER)}; you have also {min(strange)!r}.")
     for arrow, advice in _ARROWS.items():
+        if arrow not in found and arrow[::-1] in found:
+            told = "An arrow runs from what is read to what reads it"
+            raise Wrong("{}; turn {} -> {} around.".format(told, *arrow[::-1]))
         if arrow not in found:
             raise Wrong(f"An arrow is missing: {advice}")
     extra = found - set(_ARROWS)
@@ -376,7 +379,9 @@ def check_fold(answer: Answer) -> str:
     Chapter: block#exercises
     """
     weight, bias, W, b = draws((5,), (5,), (5, 3), (3,), seed=15)
-    folded_W, folded_b = answer.several(2, "Return two things, W and b.", weight, bias, W, b)
+    sizes = "x has as many columns as weight and bias have numbers and W has rows; b has fewer."
+    both, misfit = "Return two things, W and b.", {"size": sizes, "shape": sizes}
+    folded_W, folded_b = answer.several(2, both, weight, bias, W, b, hints=misfit)
     mistakes = [
         (W, "The gain has gone nowhere: it stretches the columns that W reads."),
         (W / weight[:, None], "The gain multiplies; do not divide by it."),
