@@ -243,7 +243,8 @@
         return `<strong>Right</strong>: ${exactly}.`;
       }
       const isKnown = this.kind.isKnown ?? same;
-      const why = this.data.wrong.find(([wrong]) => isKnown(guess, wrong, this.data.answer))?.[1];
+      const known = this.data.wrong.filter(([wrong]) => isKnown(guess, wrong, this.data.answer));
+      const why = (known.find(([wrong]) => same(guess, wrong)) ?? known[0])?.[1];
       const off = this.kind.say(guess, this.data.answer, this.data);
       return [this.kind.tell(this.shown(guess), answer, off), why].filter(Boolean).join(" ");
     }

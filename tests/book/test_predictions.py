@@ -57,7 +57,8 @@ THIRD = 'reveal("share", 1 / 3)'
 BULK = """:::{prediction} bulk
 How many?
 :::"""
-MANY = """reveal("bulk", 1234, within=100, wrong={1400: "That is for two.", 1335: "Nearer."})
+CLOSE = '1335: "Nearer.", 1336: "Near."'
+MANY = f"""reveal("bulk", 1234, within=100, wrong={{1400: "That is for two.", {CLOSE}}})
 show(SoftLookup())"""
 PER_CENT = """:::{prediction} per-cent
 What percentage of all weights is that?
@@ -288,6 +289,7 @@ BULKS = {
     "1.2 thousand": "Right: 1200 is close enough to 1234.",
     "1399": "You said 1399; it is 1234: 165 too large. That is for two.",
     "1,335": "You said 1335; it is 1234: 101 too large. Nearer.",
+    "1,336": "You said 1336; it is 1234: 102 too large. Near.",
 }
 SHAPES = {
     "7, 4": "Right: (7, 4).",
