@@ -44,6 +44,8 @@ SILENT = (  # what is no text to be searched, or is an entry of its own
     nodes.image,
     glossary,
 )
+SYMPTOMS = ["what you see", "entry"]
+"""The head of a table that leads from a symptom to the entry on it."""
 LEFT_OUT = re.compile(r"lecture_map|references|library_\w+")
 """Pages of lists: what they list is found where it stands, and a function by its name."""
 NUMBERED = re.compile(r"(Figure|Table|Exercise|Equation) %s")
@@ -126,14 +128,15 @@ def words_of(node: nodes.Element) -> str:
 
 def entries_of(document: nodes.document) -> Iterator[Entry]:
     """What can be found on a page; a heading over headings has the words of the first of them."""
-    page = next(document.findall(is_section), None)
+    page, seen = next(document.findall(is_section), None), symptoms_of(document)
     for section in document.findall(is_section):
         slide = any(re.fullmatch(r"e\d\d", key) for key in section["ids"])
         kind = "chapter" if section is page else "slide" if slide else "section"
         title = plain_title(section.next_node(nodes.title))
         said = next(filter(None, map(words_of, section.findall(is_section))), "")
         anchor = "" if section is page else section["ids"][0]
-        yield Entry(kind, anchor, title, "", said, terms_of(section), code_of(section))
+        also = "; ".join(seen.get(anchor, []))
+        yield Entry(kind, anchor, title, also, said, terms_of(section), code_of(section))
     for item in document.findall(nodes.definition_list_item):
         if isinstance(item.parent.parent, glossary):
             for term in item.findall(nodes.term):
@@ -149,6 +152,21 @@ def entries_of(document: nodes.document) -> Iterator[Entry]:
         name = plain_title(title).removeprefix("Exercise").strip("() ") if title else ""
         said = " ".join(words_of(part) for part in exercise.findall(nodes.section))
         yield Entry("exercise", label_of(exercise), name, "", said)
+
+
+def symptoms_of(document: nodes.document) -> dict[str, list[str]]:
+    """What a table of symptoms says of each entry that it leads to: messages, or the whole cell."""
+    found: dict[str, list[str]] = {}
+    for table in document.findall(nodes.table):
+        head = [plain(entry) for entry in table.next_node(nodes.row).children]
+        if head != SYMPTOMS:
+            continue
+        for row in table.next_node(nodes.tbody).findall(nodes.row):
+            symptom, entry = row.children
+            messages = [plain(message) for message in symptom.findall(nodes.emphasis)]
+            for link in entry.findall(nodes.reference):
+                found.setdefault(link["refid"], []).extend(messages or [plain(symptom)])
+    return found
 
 
 def own(section: nodes.Element) -> Iterator[nodes.Node]:
@@ -322,7 +340,7 @@ def everything(env: BuildEnvironment) -> dict:
                 number = number_of(env, docname, entry.kind, entry.anchor)
                 title = f"{number}. {title}" if title else number
             if entry.kind in ("section", "slide"):
-                also = slides.get((docname, entry.anchor), "")
+                also = "; ".join(filter(None, [also, slides.get((docname, entry.anchor), "")]))
             told = entry._replace(title=title, also=also)
             rows.append([told.kind, len(pages) - 1, *told[1:]])
     groups = yaml.safe_load(SYNONYMS.read_text(encoding="utf-8"))

@@ -85,7 +85,8 @@ def some_choices():
         "checkpointing": (True, False), "use": ("train", "train", "train", "write"),
     }  # fmt: skip
     luck = random.Random(7)
-    return [{**GPT2, **{key: luck.choice(lists[key]) for key in lists}} for _ in range(150)]
+    found = [{**GPT2, **{key: luck.choice(lists[key]) for key in lists}} for _ in range(150)]
+    return [one if one["d"] % one["head"] == 0 else {**one, "head": 64} for one in found]
 
 
 def test_bytes_are_the_librarys(maths):
@@ -200,6 +201,12 @@ def test_every_control_changes_what_is_shown(open_figure):
     page.locator('input[name="d"]').fill("1")
     now |= {"layers": 3, "n": 64, "d": 128}
     assert_shows(page, now)
+    page.get_by_label("6.7 billion").check()  # whose heads have 128 columns
+    now |= {"layers": 32, "d": 4096, "head": 128}
+    assert_shows(page, now)
+    page.locator('input[name="d"]').fill(str(WIDTHS.index(1600)))  # no multiple of that
+    now |= {"d": 1600, "head": 64}
+    assert_shows(page, now)
     assert page.locator('input[name="model"]:checked').count() == 0
 
 
@@ -208,7 +215,8 @@ def test_a_model_that_writes_has_a_cache_and_no_gradients(open_figure):
     assert "No single change would do." in page.inner_text(".cf-live")
     page.get_by_label("write", exact=True).check()
     page.get_by_label("bfloat16", exact=True).check()
-    now = {**GPT2, "d": 4096, "layers": 32, "batch": 1, "use": "write", "precision": "bfloat16"}
+    now = {**GPT2, "d": 4096, "layers": 32, "batch": 1, "use": "write", "precision": "bfloat16",
+           "head": 128}  # fmt: skip
     assert_shows(page, now)
     assert page.locator(".cf-row:visible").count() == 3
     assert not page.get_by_label("checkpointing").is_visible()

@@ -80,7 +80,7 @@ WITHOUT = {
     "Products with fewer digits": {0},  # a card does it, which is imitated below the cause
     "Will it fit?": {2},  # the four ways
     "A model of today": {0},  # the table below the cause
-    "Four messages of PyTorch": {1},  # a table
+    "Seven messages of PyTorch": {1},  # a table
     "A loss that is too good": {2},  # the cells that find it, run again
 }
 """Where an entry has no cell: 0 for what is seen, 1 for its cause, 2 for its repair."""

@@ -9,17 +9,17 @@ CARDS = (8, 16, 24, 40, 80, 141)
 SPARE = 0.1
 """The share of a card that is left to CUDA itself, and to gaps between tensors."""
 MODELS = {
-    "GPT-2": (768, 12),
-    "GPT-2 medium": (1024, 24),
-    "GPT-2 large": (1280, 36),
-    "GPT-2 XL": (1600, 48),
-    "6.7 billion": (4096, 32),
+    "GPT-2": (768, 12, 64),
+    "GPT-2 medium": (1024, 24, 64),
+    "GPT-2 large": (1280, 36, 64),
+    "GPT-2 XL": (1600, 48, 64),
+    "6.7 billion": (4096, 32, 128),
 }
-"""Width and blocks: those of Radford et al. 2019, and one of Brown et al. 2020, table 2.1."""
+"""Width, blocks, columns of a head: Radford et al. 2019, and Brown et al. 2020, table 2.1."""
 WIDTHS = (64, 128, 256, 384, 512, 768, 1024, 1280, 1600, 2048, 2560, 4096, 5120, 8192)
 LENGTHS = tuple(2**k for k in range(6, 16))
 BATCHES = tuple(2**k for k in range(9))
-HEAD_WIDTHS = (32, 64)
+HEAD_WIDTHS = (32, 64, 128)
 VOCABULARIES = (100, 10_000, 32_000, 50_257, 128_000)
 _ALT = (
     "Controls for a GPT, its training and a card; a bar for each part of its memory. GPT-2 with "
@@ -70,7 +70,10 @@ class CardCalculator(Interactive):
         )
         require(card in CARDS, f"card must be one of {CARDS}", card=card)
         data = {
-            "models": [{"name": key, "d": d, "layers": n} for key, (d, n) in MODELS.items()],
+            "models": [
+                {"name": key, "d": d, "layers": n, "head": head}
+                for key, (d, n, head) in MODELS.items()
+            ],
             "model": model,
             "batch": batch_size,
             "card": card,

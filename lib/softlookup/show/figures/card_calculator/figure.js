@@ -131,12 +131,13 @@ class Calculator {
   }
 
   take(name) {
-    const { d, layers } = this.data.models.find((model) => model.name === name);
-    this.set({ d, layers });
+    const { d, layers, head } = this.data.models.find((model) => model.name === name);
+    this.set({ d, layers, head });
   }
 
   set(change) {
     Object.assign(this.choices, change);
+    if (this.choices.d % this.choices.head) this.choices.head = 64; // which divides every width
     this.update();
   }
 
