@@ -27,6 +27,8 @@ from softlookup.masks import causal_mask
 _ZERO = {"feed-forward": True, "attention": True, "causal attention": False}
 _DIGITS = 3
 _ENTRIES = 4
+_W_AND_B = "Return two things, W and b."
+_MISFIT = ("size", "shape")  # one of these stands in PyTorch's words on sizes that do not fit
 _ORDER = ("x", "norm 1", "attention", "sum 1", "norm 2", "feed-forward", "sum 2")
 _ARROWS = {
     ("x", "norm 1"): "attention reads a normalized copy of x.",
@@ -167,8 +169,7 @@ def check_one_layer(answer: Answer) -> str:
     """
     W_1, b_1, W_2, b_2 = draws((5, 7), (7,), (7, 3), (3,), seed=14)
     shapes = "A row goes through W_1 first, then through W_2; b_1 is as wide as the inside."
-    both, misfit = "Return two things, W and b.", {"size": shapes, "shape": shapes}
-    W, b = answer.several(2, both, W_1, b_1, W_2, b_2, hints=misfit)
+    W, b = answer.several(2, _W_AND_B, W_1, b_1, W_2, b_2, hints=dict.fromkeys(_MISFIT, shapes))
     aside = "W is not right: put x = the rows of the identity through both layers."
     compare(W, W_1 @ W_2, "W", otherwise=aside)
     mistakes = [
@@ -227,12 +228,13 @@ def check_drawing(arrows: Answer, shapes: Answer) -> str:
     strange = {name for pair in found for name in pair} - set(_ORDER)
     if strange:
         raise Wrong(f"The boxes are {', '.join(_ORDER)}; you have also {min(strange)!r}.")
-    for arrow, advice in _ARROWS.items():
-        if arrow not in found and arrow[::-1] in found:
+    for (start, end), advice in _ARROWS.items():
+        if (start, end) in found:
+            continue
+        if (end, start) in found:
             told = "An arrow runs from what is read to what reads it"
-            raise Wrong("{}; turn {} -> {} around.".format(told, *arrow[::-1]))
-        if arrow not in found:
-            raise Wrong(f"An arrow is missing: {advice}")
+            raise Wrong(f"{told}; turn {end} -> {start} around.")
+        raise Wrong(f"An arrow is missing: {advice}")
     extra = found - set(_ARROWS)
     if extra:
         raise Wrong("One arrow too many: {} -> {}.".format(*min(extra)))
@@ -380,8 +382,9 @@ def check_fold(answer: Answer) -> str:
     """
     weight, bias, W, b = draws((5,), (5,), (5, 3), (3,), seed=15)
     sizes = "x has as many columns as weight and bias have numbers and W has rows; b has fewer."
-    both, misfit = "Return two things, W and b.", {"size": sizes, "shape": sizes}
-    folded_W, folded_b = answer.several(2, both, weight, bias, W, b, hints=misfit)
+    folded_W, folded_b = answer.several(
+        2, _W_AND_B, weight, bias, W, b, hints=dict.fromkeys(_MISFIT, sizes)
+    )
     mistakes = [
         (W, "The gain has gone nowhere: it stretches the columns that W reads."),
         (W / weight[:, None], "The gain multiplies; do not divide by it."),
