@@ -314,12 +314,15 @@ def shortened(rows: list[list]) -> list[list]:
 
 
 def shorter(text: str, frequent: set[str]) -> str:
-    """The first sentences, and on a line of their own the other words, each once."""
+    """The first sentences, and on a line of their own the other words, each once, from A to Z.
+
+    In that order they weigh less in the compressed index, and nobody reads them.
+    """
     if len(text) <= WHOLE:
         return text
     end = text.rfind(". ", 0, WHOLE) + 1 or WHOLE
     known = frequent | set(WORD.findall(text[:end].lower()))
-    rest = [word for word in dict.fromkeys(WORD.findall(text[end:].lower())) if word not in known]
+    rest = sorted(set(WORD.findall(text[end:].lower())) - known)
     return f"{text[:end]}\n{' '.join(rest)}"
 
 

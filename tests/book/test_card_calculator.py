@@ -12,9 +12,13 @@ from softlookup.models.gpt import parameter_count, training_memory, writing_memo
 from softlookup.show import CardCalculator
 from softlookup.show.figures.card_calculator import (
     BATCHES,
+    BITS,
     CARDS,
     HEAD_WIDTHS,
+    INSIDES,
+    KINDS,
     LENGTHS,
+    SHARED,
     SPARE,
     VOCABULARIES,
     WIDTHS,
@@ -22,20 +26,37 @@ from softlookup.show.figures.card_calculator import (
 
 GPT2 = {"d": 768, "layers": 12, "n": 1024, "batch": 8, "vocab": 50_257, "head": 64,
         "precision": "float32", "optimizer": "adam", "kept": False, "checkpointing": False,
-        "use": "train", "card": 16}  # fmt: skip
+        "kind": "gpt2", "share": 1, "inside": "4", "bits": 16, "use": "train",
+        "card": 16}  # fmt: skip
 KEYS = ("weights", "gradients", "optimizer", "activations", "scores")
 
 
+MODEL_8B = {"d": 4096, "layers": 32, "head": 128, "kind": "llama", "share": 4, "inside": "3.5",
+            "vocab": 128_000}  # fmt: skip
+
+
 def config_of(choices):
-    width, head = choices["d"], choices["head"]
-    return GPTConfig(choices["vocab"], choices["n"], width, width // head, choices["layers"])
+    width = choices["d"]
+    n_heads = width // choices["head"]
+    inside = {"8/3": -(-8 * width // (3 * 256)) * 256, "3.5": 7 * width // 2, "4": 4 * width}
+    return GPTConfig(
+        choices["vocab"],
+        choices["n"],
+        width,
+        n_heads,
+        choices["layers"],
+        d_ff=inside[choices["inside"]],
+        n_kv_heads=n_heads // choices["share"],
+        **KINDS[choices["kind"]],
+    )
 
 
 def memory_of(choices):
     config = config_of(choices)
     if choices["use"] == "write":
-        dtype = torch.float32 if choices["precision"] == "float32" else torch.bfloat16
-        return writing_memory(config, choices["batch"], dtype=dtype)
+        bits = choices["bits"]
+        dtype = torch.float32 if bits == 32 else torch.bfloat16
+        return writing_memory(config, choices["batch"], dtype=dtype, weight_bits=bits)
     return training_memory(
         config,
         choices["batch"],
@@ -83,10 +104,14 @@ def some_choices():
         "head": HEAD_WIDTHS, "precision": ("float32", "mixed", "bfloat16"),
         "optimizer": ("adam", "momentum", "sgd"), "kept": (False, True),
         "checkpointing": (True, False), "use": ("train", "train", "train", "write"),
+        "kind": tuple(KINDS), "share": SHARED, "inside": INSIDES, "bits": BITS,
     }  # fmt: skip
     luck = random.Random(7)
     found = [{**GPT2, **{key: luck.choice(lists[key]) for key in lists}} for _ in range(150)]
-    return [one if one["d"] % one["head"] == 0 else {**one, "head": 64} for one in found]
+    for one in found:
+        one["head"] = one["head"] if one["d"] % one["head"] == 0 else 64
+        one["share"] = one["share"] if one["d"] // one["head"] % one["share"] == 0 else 1
+    return found
 
 
 def test_bytes_are_the_librarys(maths):
@@ -103,8 +128,13 @@ def test_bytes_are_the_librarys(maths):
 def test_the_choices_meet_every_value():
     found = some_choices()
     assert {choices["use"] for choices in found} == {"train", "write"}
-    for key, values in {"d": WIDTHS, "n": LENGTHS, "batch": BATCHES}.items():
+    every = {"d": WIDTHS, "n": LENGTHS, "batch": BATCHES, "share": SHARED, "inside": INSIDES}
+    for key, values in every.items():
         assert {choices[key] for choices in found} == set(values)
+    written = [choices for choices in found if choices["use"] == "write"]
+    assert {(choices["bits"], choices["kind"]) for choices in written} == {
+        (bits, kind) for bits in BITS for kind in KINDS
+    }
     flags = {(c["kept"], c["checkpointing"], c["precision"]) for c in found}
     assert len(flags) > 8
 
@@ -130,6 +160,27 @@ def test_a_remedy_is_what_makes_it_fit(maths):
             if (change.get("batch") != 0) and memory_of(choices | change).total <= room
         ]
         assert maths("return maths.remedies(data[0], data[1])", [choices, given]) == wanted
+
+
+def test_a_model_that_writes_fits_with_fewer_bits(maths):
+    given = data()
+    choices = {**GPT2, **MODEL_8B, "batch": 1, "use": "write", "card": 8}
+    room = 8 * 2**30 * (1 - SPARE)
+    fitting = [f"{bits} bits for a weight" for bits in (8, 4)
+               if memory_of({**choices, "bits": bits}).total <= room]  # fmt: skip
+    assert fitting == ["4 bits for a weight"]
+    assert maths("return maths.remedies(data[0], data[1])", [choices, given]) == fitting
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [("Llama 2 7B", 6_738_415_616), ("Llama 3 8B", 8_030_261_248), ("Llama 3 70B", 70_553_706_496)],
+)
+def test_the_models_have_the_weights_that_were_published(maths, name, published):
+    """The files of Llama 3 have 128,256 tokens, 256 more than the table of its paper."""
+    given = next(model for model in data()["models"] if model["name"] == name)
+    more = 2 * 256 * given["d"] if "3" in name.split()[1] else 0
+    assert maths("return maths.parameters(data)", {**GPT2, **given}) + more == published
 
 
 def test_gigabytes_in_words(maths):
@@ -177,6 +228,7 @@ def test_it_says_what_its_texts_say(open_figure):
 
 def test_every_control_changes_what_is_shown(open_figure):
     page, now = open_figure(), dict(GPT2)
+    page.get_by_text("The model in numbers").click()
     page.get_by_label("GPT-2 XL").check()
     now |= {"d": 1600, "layers": 48}
     assert_shows(page, now)
@@ -196,13 +248,24 @@ def test_every_control_changes_what_is_shown(open_figure):
     page.select_option('select[name="head"]', "32")
     now |= {"vocab": 100, "head": 32}
     assert_shows(page, now)
+    page.select_option('select[name="share"]', "2")
+    page.select_option('select[name="inside"]', "8/3")
+    page.get_by_label("Llama", exact=True).check()
+    now |= {"share": 2, "inside": "8/3", "kind": "llama"}
+    assert_shows(page, now)
     page.locator('input[name="layers"]').fill("3")
     page.locator('input[name="n"]').fill("0")
     page.locator('input[name="d"]').fill("1")
     now |= {"layers": 3, "n": 64, "d": 128}
     assert_shows(page, now)
+    page.select_option('select[name="head"]', "128")  # one head of queries: it shares with none
+    now |= {"head": 128, "share": 1}
+    assert_shows(page, now)
+    page.get_by_label("Llama 3 8B").check()
+    now |= MODEL_8B
+    assert_shows(page, now)
     page.get_by_label("6.7 billion").check()  # whose heads have 128 columns
-    now |= {"layers": 32, "d": 4096, "head": 128}
+    now |= {"kind": "gpt2", "share": 1, "inside": "4", "vocab": 50_257}
     assert_shows(page, now)
     page.locator('input[name="d"]').fill(str(WIDTHS.index(1600)))  # no multiple of that
     now |= {"d": 1600, "head": 64}
@@ -214,12 +277,14 @@ def test_a_model_that_writes_has_a_cache_and_no_gradients(open_figure):
     page = open_figure(model="6.7 billion", batch_size=1, card=16)
     assert "No single change would do." in page.inner_text(".cf-live")
     page.get_by_label("write", exact=True).check()
-    page.get_by_label("bfloat16", exact=True).check()
-    now = {**GPT2, "d": 4096, "layers": 32, "batch": 1, "use": "write", "precision": "bfloat16",
-           "head": 128}  # fmt: skip
+    now = {**GPT2, "d": 4096, "layers": 32, "batch": 1, "use": "write", "head": 128}
+    assert_shows(page, now)
+    page.get_by_label("4", exact=True).check()
+    now |= {"bits": 4}
     assert_shows(page, now)
     assert page.locator(".cf-row:visible").count() == 3
     assert not page.get_by_label("checkpointing").is_visible()
+    assert not page.get_by_label("mixed", exact=True).is_visible()
 
 
 def test_the_keyboard_moves_a_slider(open_figure):

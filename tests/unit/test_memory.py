@@ -150,6 +150,11 @@ def test_writing_takes_weights_and_a_cache():
     assert found.total == found.weights + found.cache
     four = writing_memory(GPTConfig.gpt2(), 5, 100, dtype=torch.float32)
     assert four == WritingMemory(4 * 124_439_808, 5 * 100 * 2 * 12 * 768 * 4)
+    for bits in (4, 8, 16):
+        fewer = writing_memory(GPTConfig.gpt2(), 5, weight_bits=bits)
+        assert fewer == WritingMemory(bits * 124_439_808 // 8, found.cache)
+    odd = GPTConfig(2, 1, 1, 1, 1, d_ff=1, bias=False, norm="rms", positions="none")
+    assert writing_memory(odd, weight_bits=4).weights * 2 == parameter_count(odd) + 1
     slides = replace(SMALL, window=3, n_sinks=2, n_kv_heads=1)
     assert writing_memory(slides, 1, 20).cache == 2 * 2 * 22 * 5 * 2
 
@@ -241,6 +246,8 @@ def test_what_cannot_be_is_refused(options, message):
 def test_writing_refuses_no_text():
     with pytest.raises(ValueError, match="batch_size"):
         writing_memory(SMALL, 0)
+    with pytest.raises(ValueError, match="weight_bits"):
+        writing_memory(SMALL, weight_bits=3)
 
 
 def test_the_parts_are_told_by_name():

@@ -42,7 +42,7 @@ _ARROWS = {
 }
 _SHAPES = {
     "x": ((16, 64), "one row per token, d_model numbers each."),
-    "weights of a head": ((16, 16), "each token gives a weight to each token."),
+    "weights of a head": ((16, 16), "of one head: each token gives a weight to each token."),
     "write of attention": ((16, 64), "it is added to x."),
     "activations": ((16, 256), "each token has an activation for each entry of the memory."),
     "sum 2": ((16, 64), "what leaves the block can enter the next."),
@@ -475,6 +475,7 @@ def _post_mistakes(n: int, share: float, of_pre: float) -> Mistakes:
         (share ** (-2 / n) - 1, "Pythagoras adds squares, so the size is a root."),
         (share ** (-1 / n) - 1, "at a right angle a sum is sqrt(1 + size²) times as long."),
         (math.sqrt(share ** (-1 / n) - 1), "the lengths multiply, and each of them is a root."),
+        (math.sqrt(2 * math.log(1 / share) / n), "close, but 1 + size² is not quite exp(size²)."),
         (math.sqrt(of_pre), "that is for rows that are never cut back, as in pre-norm."),
     ]
 

@@ -1,5 +1,7 @@
 """Answers to the exercises of chapter 17: right, and wrong with the words that they get."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -132,6 +134,7 @@ WRONG[check_small_writes] = [
     (lambda n, s: post_size(n, s) ** 2, pre_size, "so the size is a root"),
     (lambda n, s: s ** (-1 / (2 * n)) - 1, pre_size, "sqrt(1 + size²) times as long"),
     (lambda n, s: post_size(2 * n, s), pre_size, "the lengths multiply"),
+    (lambda n, s: (math.log(1 / s) / n) ** 0.5, pre_size, "is not quite exp(size²)"),
     (lambda n, s: 1 / n**0.5, pre_size, "draw row and write as a triangle"),
     (post_size, lambda n, s: pre_size(n / 2, s), "each block adds two writes"),
     (post_size, lambda n, s: pre_size(n, s) ** 2, "so the size is a root"),
@@ -358,7 +361,7 @@ WRONG[check_drawing] = [
     ([*ARROWS, ("x", "sum 2")], SHAPES, "One arrow too many: x -> sum 2"),
     (ARROWS, [(16, 64)], "should be a dictionary with the keys 'x'"),
     (ARROWS, SHAPES | {"activations": (16, 64)}, "an activation for each entry"),
-    (ARROWS, SHAPES | {"weights of a head": (16, 8)}, "each token gives a weight"),
+    (ARROWS, SHAPES | {"weights of a head": (16, 8)}, "of one head: each token gives a weight"),
     (ARROWS, SHAPES | {"x": ...}, "Nothing to check so far: give the shapes"),
 ]
 

@@ -1,5 +1,6 @@
 """How many bytes a GPT takes while it learns and while it writes, before it is built."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -167,6 +168,7 @@ def writing_memory(
     n: Size | None = None,
     *,
     dtype: torch.dtype = torch.bfloat16,
+    weight_bits: Literal[4, 8, 16, 32] | None = None,
 ) -> WritingMemory:
     """The memory of a model that writes: its weights, and keys and values of what it has read.
 
@@ -175,14 +177,18 @@ def writing_memory(
         batch_size: How many texts are written at once.
         n: How many tokens each has in the end; the context of the model if left out.
         dtype: The kind of number of both.
+        weight_bits: How many bits a weight takes if it is stored in fewer than those of ``dtype``;
+            the scales that a group of such weights shares are left out.
 
     Returns:
         The bytes of each part. The few rows of the token at hand are left out.
 
     Raises:
-        ValueError: A size is no integer of at least 1, or ``dtype`` is none of PyTorch's.
+        ValueError: A size is no integer of at least 1, ``dtype`` is none of PyTorch's, or
+            ``weight_bits`` is none of the four.
 
-    Source: Shazeer 2019; Ainslie et al. 2023, section 2. Chapter: my_numbers_differ#out-of-memory.
+    Source: Shazeer 2019; Ainslie et al. 2023, section 2; Dettmers et al. 2023, section 3.
+    Chapter: my_numbers_differ#out-of-memory.
 
     Example:
         >>> memory = writing_memory(GPTConfig.gpt2())
@@ -198,7 +204,9 @@ def writing_memory(
         n_sinks=config.n_sinks,
         dtype=dtype,
     )
-    return WritingMemory(parameter_count(config) * dtype.itemsize, batch_size * cache)
+    bits = 8 * dtype.itemsize if weight_bits is None else weight_bits
+    weights = math.ceil(parameter_count(config) * bits / 8)
+    return WritingMemory(weights, batch_size * cache)
 
 
 def _block_bytes(config: GPTConfig, size: Bytes) -> int:

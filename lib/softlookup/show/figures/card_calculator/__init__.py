@@ -9,18 +9,36 @@ CARDS = (8, 16, 24, 40, 80, 141)
 SPARE = 0.1
 """The share of a card that is left to CUDA itself, and to gaps between tensors."""
 MODELS = {
-    "GPT-2": (768, 12, 64),
-    "GPT-2 medium": (1024, 24, 64),
-    "GPT-2 large": (1280, 36, 64),
-    "GPT-2 XL": (1600, 48, 64),
-    "6.7 billion": (4096, 32, 128),
+    "GPT-2": ("gpt2", 768, 12, 64, 1, "4", 50_257),
+    "GPT-2 medium": ("gpt2", 1024, 24, 64, 1, "4", 50_257),
+    "GPT-2 large": ("gpt2", 1280, 36, 64, 1, "4", 50_257),
+    "GPT-2 XL": ("gpt2", 1600, 48, 64, 1, "4", 50_257),
+    "6.7 billion": ("gpt2", 4096, 32, 128, 1, "4", 50_257),
+    "Llama 2 7B": ("llama", 4096, 32, 128, 1, "8/3", 32_000),
+    "Llama 3 8B": ("llama", 4096, 32, 128, 4, "3.5", 128_000),
+    "Llama 3 70B": ("llama", 8192, 80, 128, 8, "3.5", 128_000),
 }
-"""Width, blocks, columns of a head: Radford et al. 2019, and Brown et al. 2020, table 2.1."""
+"""Kind of block, width, blocks, columns of a head, queries that share a head of keys, width inside
+a feed-forward layer, vocabulary: Radford et al. 2019; Brown et al. 2020, table 2.1; Touvron et al.
+2023; Grattafiori et al. 2024, table 3."""
+KINDS = {
+    "gpt2": {},
+    "llama": {
+        **{"positions": "rotary", "norm": "rms", "activation": "silu"},
+        **{"gated": True, "bias": False, "tie": False},
+    },
+}
+"""What the two kinds of block have in a ``GPTConfig``."""
 WIDTHS = (64, 128, 256, 384, 512, 768, 1024, 1280, 1600, 2048, 2560, 4096, 5120, 8192)
 LENGTHS = tuple(2**k for k in range(6, 16))
 BATCHES = tuple(2**k for k in range(9))
 HEAD_WIDTHS = (32, 64, 128)
+SHARED = (1, 2, 4, 8)
+INSIDES = ("8/3", "3.5", "4")
+"""Width inside a feed-forward layer, in widths; 8/3 is rounded up to a multiple of 256."""
+BITS = (32, 16, 8, 4)
 VOCABULARIES = (100, 10_000, 32_000, 50_257, 128_000)
+_OF_MODEL = ("kind", "d", "layers", "head", "share", "inside", "vocab")
 _ALT = (
     "Controls for a GPT, its training and a card; a bar for each part of its memory. GPT-2 with "
     "eight texts of 1,024 tokens takes 11 gigabytes in float32 with Adam, and fits on a card of "
@@ -29,7 +47,8 @@ _ALT = (
 _CAPTION = (
     "Will it run on my card? The bars are parts of one training step, the line is the card. Choose "
     "16 texts, and the figure names four single changes after which it fits again. Which of them "
-    "leaves what a step learns exactly as it was?"
+    "leaves what a step learns exactly as it was? Then let Llama 3 8B write a single text: with "
+    "how many bits for a weight does it fit on a card of 8?"
 )
 
 
@@ -71,8 +90,8 @@ class CardCalculator(Interactive):
         require(card in CARDS, f"card must be one of {CARDS}", card=card)
         data = {
             "models": [
-                {"name": key, "d": d, "layers": n, "head": head}
-                for key, (d, n, head) in MODELS.items()
+                dict(zip(("name", *_OF_MODEL), (key, *values), strict=True))
+                for key, values in MODELS.items()
             ],
             "model": model,
             "batch": batch_size,
@@ -83,6 +102,9 @@ class CardCalculator(Interactive):
             "lengths": LENGTHS,
             "batches": BATCHES,
             "headWidths": HEAD_WIDTHS,
+            "shared": SHARED,
+            "insides": INSIDES,
+            "bits": BITS,
             "vocabularies": VOCABULARIES,
             "precisions": {key: size._asdict() for key, size in PRECISIONS.items()},
             "remembered": OPTIMIZER_NUMBERS,

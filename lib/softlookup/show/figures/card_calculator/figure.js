@@ -24,9 +24,8 @@ class Calculator {
       use: "train",
       n: 1024,
       batch: data.batch,
-      vocab: 50257,
-      head: 64,
       precision: "float32",
+      bits: 16,
       optimizer: "adam",
       kept: false,
       checkpointing: false,
@@ -38,6 +37,11 @@ class Calculator {
     this.learns = el(
       "div",
       { class: "cf-learns" },
+      this.chips("Precision", "precision", [
+        ["float32", "float32"],
+        ["mixed", "mixed"],
+        ["bfloat16", "bfloat16"],
+      ]),
       this.chips("Optimizer", "optimizer", [
         ["adam", "Adam"],
         ["momentum", "momentum"],
@@ -46,6 +50,15 @@ class Calculator {
       controls(
         check("checkpointing", "checkpointing", (on) => this.set({ checkpointing: on })),
         check("kept", "attention’s weights are kept", (on) => this.set({ kept: on })),
+      ),
+    );
+    this.writes = el(
+      "div",
+      { class: "cf-writes" },
+      this.chips(
+        "Bits of a weight",
+        "bits",
+        data.bits.map((bits) => [bits, String(bits)]),
       ),
     );
     this.form = form(
@@ -61,20 +74,29 @@ class Calculator {
         ["train", "learn"],
         ["write", "write"],
       ]),
+      el(
+        "details",
+        { class: "cf-model" },
+        el("summary", null, "The model in numbers"),
+        this.chips("Blocks like those of", "kind", [
+          ["gpt2", "GPT-2"],
+          ["llama", "Llama"],
+        ]),
+        controls(
+          this.slider("d", "Width", data.widths),
+          this.slider("layers", "Blocks", null),
+          this.select("vocab", "Vocabulary", data.vocabularies),
+          this.select("inside", "Feed-forward width, in widths", data.insides),
+          this.select("head", "Columns of a head", data.headWidths),
+          this.select("share", "Queries per head of keys", data.shared),
+        ),
+      ),
       controls(
-        this.slider("d", "Width", data.widths),
-        this.slider("layers", "Blocks", null),
         this.slider("n", "Tokens of a text", data.lengths),
         this.slider("batch", "Texts at once", data.batches),
-        this.select("vocab", "Vocabulary", data.vocabularies),
-        this.select("head", "Columns of a head", data.headWidths),
       ),
-      this.chips("Precision", "precision", [
-        ["float32", "float32"],
-        ["mixed", "mixed"],
-        ["bfloat16", "bfloat16"],
-      ]),
       this.learns,
+      this.writes,
       this.chips(
         "Card, gigabytes",
         "card",
@@ -110,7 +132,8 @@ class Calculator {
 
   select(key, text, values) {
     const options = values.map((value) => [value, whole(value)]);
-    const made = menu(text, key, options, (value) => this.set({ [key]: Number(value) }));
+    const chosen = (text) => values.find((value) => String(value) === text);
+    const made = menu(text, key, options, (text) => this.set({ [key]: chosen(text) }));
     this.shows[key] = made.show;
     return made.field;
   }
@@ -131,13 +154,15 @@ class Calculator {
   }
 
   take(name) {
-    const { d, layers, head } = this.data.models.find((model) => model.name === name);
-    this.set({ d, layers, head });
+    const { name: _, ...model } = this.data.models.find((model) => model.name === name);
+    this.set(model);
   }
 
   set(change) {
     Object.assign(this.choices, change);
-    if (this.choices.d % this.choices.head) this.choices.head = 64; // which divides every width
+    const now = this.choices;
+    if (now.d % now.head) now.head = 64; // which divides every width
+    if ((now.d / now.head) % now.share) now.share = 1;
     this.update();
   }
 
@@ -145,9 +170,13 @@ class Calculator {
     const now = this.choices;
     const { models, spare } = this.data;
     for (const [key, show] of Object.entries(this.shows)) show(now[key]);
-    const model = models.find(({ d, layers }) => d === now.d && layers === now.layers);
+    const model = models.find(({ name, ...rest }) => {
+      return Object.entries(rest).every(([key, value]) => now[key] === value);
+    });
     for (const input of this.form.elements.model) input.checked = input.value === model?.name;
+    for (const input of this.form.elements.kind) input.checked = input.value === now.kind;
     this.learns.hidden = now.use === "write";
+    this.writes.hidden = now.use === "train";
     const found = parts(now, this.data);
     const all = total(now, this.data);
     const card = now.card * 2 ** 30;

@@ -1,23 +1,39 @@
 // What a GPT takes, in bytes: the arithmetic of parameter_count, training_memory, writing_memory.
+// Its blocks are GPT-2's or Llama's: rotary positions, RMSNorm, gates, no biases, two tables.
 
 import { sum } from "../../kit/maths.js";
 
 const GIB = 2 ** 30;
 
-/** The parameters of a GPT with GPT-2's block: tables, blocks, the last norm. */
-export function parameters({ d, layers, n, vocab }) {
-  const block = 12 * d * d + 13 * d; // 4 and 8 matrices of d by d; 9 d of biases, 4 d of norms
-  return (vocab + n) * d + layers * block + 2 * d;
+/** The width inside a feed-forward layer. */
+export function insideOf({ d, inside }) {
+  return inside === "8/3" ? 256 * Math.ceil((8 * d) / 3 / 256) : Number(inside) * d;
+}
+
+/** The parameters: tables, blocks, the last norm. */
+export function parameters(choices) {
+  const { kind, d, layers, n, vocab, share } = choices;
+  const isLlama = kind === "llama";
+  const inside = insideOf(choices);
+  const projected = 2 * (d + d / share); // columns of queries and outputs, of keys and values
+  const norm = isLlama ? d : 2 * d;
+  const attention = projected * d;
+  const feedForward = (isLlama ? 3 : 2) * d * inside;
+  const biases = isLlama ? 0 : projected + inside + d;
+  const tables = isLlama ? 2 * vocab : vocab + n;
+  return tables * d + layers * (attention + feedForward + biases + 2 * norm) + norm;
 }
 
 /** The parts of one training step, in bytes. */
 function training(choices, precisions, remembered) {
-  const { d, layers, n, batch, vocab, head, precision, optimizer, kept, checkpointing } = choices;
+  const { kind, d, layers, n, batch, vocab, head, share } = choices;
+  const { precision, optimizer, kept, checkpointing } = choices;
   const size = precisions[precision];
   const weights = parameters(choices);
   const tokens = batch * n;
   const pairs = kept ? (d / head) * n * size.weight : 0;
-  const block = tokens * (d * (4 - 2) * size.stream + (6 + 8) * d * size.inner + pairs);
+  const inner = 3 * d + (2 * d) / share + d + (kind === "llama" ? 4 : 2) * insideOf(choices);
+  const block = tokens * (2 * d * size.stream + inner * size.inner + pairs);
   const blocks = checkpointing ? layers * tokens * d * size.stream + block : layers * block;
   return {
     weights: weights * size.weight,
@@ -28,11 +44,14 @@ function training(choices, precisions, remembered) {
   };
 }
 
-/** The parts of a model that writes, in bytes: mixed precision has no use there. */
+/** The parts of a model that writes, in bytes. Keys and values have 16 bits, or 32 as the weights. */
 function writing(choices) {
-  const { d, layers, n, batch, precision } = choices;
-  const each = precision === "float32" ? 4 : 2;
-  return { weights: parameters(choices) * each, cache: batch * 2 * layers * d * n * each };
+  const { d, layers, n, batch, share, bits } = choices;
+  const each = Math.max(bits, 16) / 8;
+  return {
+    weights: Math.ceil((parameters(choices) * bits) / 8),
+    cache: ((batch * 2 * layers * d) / share) * n * each,
+  };
 }
 
 /** All parts of what the model is to do. */
@@ -48,16 +67,18 @@ export const fits = (bytes, card, spare) => bytes <= card * GIB * (1 - spare);
 
 /** The single changes after which it fits, each with what it is called. */
 export function remedies(choices, data) {
-  const { batch, n, precision, optimizer, kept, checkpointing, use } = choices;
+  const { batch, n, precision, optimizer, kept, checkpointing, bits, use } = choices;
   const trains = use === "train";
+  const fewer = data.bits.filter((count) => !trains && count < bits);
   const changes = [
     [batch > 1, { batch: batch / 2 }, `${batch / 2} texts at once`],
     [n > data.lengths[0], { n: n / 2 }, `${n / 2} tokens`],
     [precision === "float32" && trains, { precision: "mixed" }, "mixed precision"],
-    [precision !== "bfloat16", { precision: "bfloat16" }, "all in bfloat16"],
+    [precision !== "bfloat16" && trains, { precision: "bfloat16" }, "all in bfloat16"],
     [kept && trains, { kept: false }, "a fused kernel"],
     [!checkpointing && trains, { checkpointing: true }, "checkpointing"],
     [optimizer === "adam" && trains, { optimizer: "momentum" }, "momentum in place of Adam"],
+    ...fewer.map((count) => [true, { bits: count }, `${count} bits for a weight`]),
   ];
   return changes
     .filter(([open, change]) => {

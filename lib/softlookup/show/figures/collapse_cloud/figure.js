@@ -234,8 +234,7 @@ class Cloud {
     const state = {
       one: "All tokens have become identical, up to rounding.",
       "nearly one": "The tokens are nearly identical.",
-      alike: "The tokens have come closer together.",
-      apart: "The tokens are apart.",
+      apart: "The tokens are still apart.",
     }[stateOf(residual)];
     return `${counted(this.depth, "block")}: ${what}. Residual ${size}, mean cosine ${format(cosine, 3)}. ${state}`;
   }

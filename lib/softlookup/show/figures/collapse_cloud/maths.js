@@ -76,11 +76,10 @@ export function reachOf(runs) {
   return Math.max(...runs.flatMap(({ points }) => points.flat().map(([x, y]) => Math.hypot(x, y))));
 }
 
-/** What a residual means, in words. Below the root of 1/2 the mean is longer than the rest. */
+/** What a residual means, in words. */
 export function stateOf(residual) {
   if (residual < 1e-14) return "one"; // rounding errors
-  if (residual < 0.05) return "nearly one";
-  return residual < Math.SQRT1_2 ? "alike" : "apart";
+  return residual < 0.05 ? "nearly one" : "apart";
 }
 
 /** A place for each word near its dot, so that words overlap as little as can be, one by one, and
