@@ -1,5 +1,6 @@
-"""Checks of chapter 22: caches, reach, sinks, merged sums, fading states, gradients, features."""
+"""Checks of chapter 22: caches, reach, sinks, tiles, states, gradients, features."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -47,6 +48,14 @@ GRADIENTS = "Return three gradients: of the query, of the key and of the value."
 GRADIENTS_BY_HAND = (
     "Automatic differentiation is switched off here: write the gradients down by hand, as "
     "products of the tensors that you are given."
+)
+TILES = "Return two things: the rows of a tile, and the bytes that are moved."
+_FAST_MEMORIES = (
+    (4096, 64, 192_000),
+    (8192, 128, 192_000),
+    (2048, 32, 100_000),
+    (4096, 128, 90_000),
+    (512, 64, 48_000),
 )
 _CACHES = (
     (2**32, 36, 8, 64, 128),
@@ -151,6 +160,53 @@ def check_merge(answer: Answer) -> str:
         ]
         compare(out, whole[2], "The output", mistakes, MERGE_OUT)
     return "As if one machine had read all: this is how attention is spread over many."
+
+
+@exercise("return the rows of a tile, and the bytes that are moved.")
+def check_tiles(answer: Answer) -> str:
+    """Check the largest tile that fits into a fast memory, and the traffic that it causes.
+
+    Args:
+        answer: The learner's function of (n, d, n_bytes): the largest power of two for the rows of
+            a tile, and the bytes that cross the line for one head without a mask.
+
+    Chapter: modern_attention#exercises
+    """
+    for n, d, n_bytes in _FAST_MEMORIES:
+        case = f"With n = {n:,}, d = {d} and {n_bytes:,} bytes: "
+        found = answer.several(2, TILES, n, d, n_bytes)
+        rows = one_number(found[0], "The rows of a tile")
+        if rows < 1 or rows != 2 ** round(math.log2(rows)):
+            raise Wrong(f"{case}{rows:,.6g} rows are no power of two.")
+        parts, B = _held(int(rows), d), int(rows)
+        if sum(parts) > n_bytes:
+            tiles, scores, sums = (f"{part:,}" for part in parts)
+            raise Wrong(
+                f"{case}{B} rows take {sum(parts):,} bytes: {tiles} for the three tiles, {scores} "
+                f"for the scores, and {sums} for the running numbers."
+            )
+        if sum(_held(2 * B, d)) <= n_bytes:
+            raise Wrong(f"{case}twice your {B} rows take {sum(_held(2 * B, d)):,} bytes, and fit.")
+        moved = one_number(found[1], "The bytes that are moved")
+        once, again = 2 * n * d, 2 * n * d * n // B  # numbers: Q and Z, K and V
+        mistakes = [
+            (once + again, "Those are numbers; each of them has two bytes."),
+            (2 * again, "The queries are read once, too, and the output is written once."),
+            (
+                2 * (once + once),
+                "Each tile of queries reads all keys and values, not only its own.",
+            ),
+            (once + 2 * again, "The queries and the output have two bytes for a number, too."),
+            (2 * (once + again // 2), "Each tile of queries reads keys *and* values."),
+            (2 * (once // 2 + again), "Queries come in, and as many rows of the output go back."),
+        ]
+        if moved != 2 * (once + again):
+            otherwise = f"yours moves {moved:,.0f} bytes, and it takes {2 * (once + again):,}."
+            raise Wrong(case + advised(moved, mistakes, otherwise, rel_tol=0))
+    return (
+        "In 192,000 bytes a head of width 64 has tiles of 128 rows, and one of width 128 tiles of "
+        "64. So the keys of the wider head are read twice as often, too."
+    )
 
 
 @exercise("return one row per position.")
@@ -373,6 +429,11 @@ def _no_overflow(*found: object) -> None:
     for one in found:
         if isinstance(one, Tensor) and not one.isfinite().all():
             raise Wrong(MERGE_LARGE)
+
+
+def _held(rows: int, d: int) -> tuple[int, int, int]:
+    """The bytes of three tiles, of their scores, and of the running numbers."""
+    return 2 * 3 * rows * d, 4 * rows**2, 4 * rows * (2 + d)
 
 
 def _machine(scores: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:

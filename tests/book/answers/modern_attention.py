@@ -1,5 +1,7 @@
 """Answers to the exercises of chapter 22: right, and wrong with the words that they get."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 
@@ -19,6 +21,7 @@ from softlookup.exercises.modern_attention import (
     check_longest,
     check_merge,
     check_reach,
+    check_tiles,
 )
 
 RIGHT, WRONG = {}, {}
@@ -68,6 +71,66 @@ WRONG[check_longest] = [
     (lambda *a: book_longest(*a) + 0.5, "Whole tokens"),
     (lambda *a: 3, "tokens fit; yours says 3"),
     (lambda *a: "many", "should be one number; you gave"),
+]
+
+
+# The largest tile
+
+
+def book_tiles(n, d, n_bytes):
+    B = 1
+    while 2 * 3 * (2 * B) * d + 4 * (2 * B) ** 2 + 4 * (2 * B) * (2 + d) <= n_bytes:
+        B *= 2
+    return B, 2 * (2 * n * d + 2 * n * d * n // B)
+
+
+def by_root(n, d, n_bytes):
+    """The quadratic formula in place of a search."""
+    b = 10 * d + 8
+    B = 2 ** math.floor(math.log2((math.sqrt(b**2 + 16 * n_bytes) - b) / 8))
+    rows_in = n * d + (n // B) * 2 * n * d
+    return torch.tensor(B), float(2 * (rows_in + n * d))
+
+
+def tile_that(**sizes):
+    tiles, score, sums = ({"tiles": 3, "score": 4, "sums": 4} | sizes).values()
+
+    def find(n, d, n_bytes):
+        B = 1
+        while 4 * tiles * B * d + 4 * score * B**2 + 2 * sums * B * (2 + d) <= n_bytes:
+            B *= 2
+        return B, 2 * (2 * n * d + 2 * n * d * n // B)
+
+    return find
+
+
+def moved(rule):
+    def find(n, d, n_bytes):
+        B = book_tiles(n, d, n_bytes)[0]
+        return B, rule(n * d, n * d * n // B)
+
+    return find
+
+
+RIGHT[check_tiles] = [(book_tiles,), (by_root,), (tile_that(),)]
+WRONG[check_tiles] = [
+    (..., "Nothing to check so far: return the rows"),
+    (lambda *a: book_tiles(*a)[0], "Return two things"),
+    (lambda *a: (..., 1), "Nothing to check so far"),
+    (tile_that(sums=0), "With n = 8,192, d = 128", "66,560 for the running numbers"),
+    (tile_that(score=0), "With n = 4,096, d = 64", "262,144 for the scores"),
+    (tile_that(score=2), "With n = 2,048, d = 32", "65,536 for the scores"),
+    (tile_that(tiles=2), "With n = 2,048, d = 32", "24,576 for the three tiles"),
+    (lambda n, d, n_bytes: (64, 1), "twice your 64 rows take 148,480 bytes, and fit"),
+    (lambda n, d, n_bytes: (100, 1), "100 rows are no power of two"),
+    (lambda n, d, n_bytes: (0, 1), "0 rows are no power of two"),
+    (moved(lambda once, again: 2 * once + 2 * again), "Those are numbers"),
+    (moved(lambda once, again: 4 * again), "The queries are read once"),
+    (moved(lambda once, again: 8 * once), "not only its own"),
+    (moved(lambda once, again: 2 * once + 4 * again), "have two bytes for a number, too"),
+    (moved(lambda once, again: 4 * once + 2 * again), "keys *and* values"),
+    (moved(lambda once, again: 2 * once + 4 * again + 1), "yours moves 34,078,721 bytes"),
+    (lambda *a: ("many", 1), "should be one number"),
 ]
 
 
