@@ -76,9 +76,10 @@
   async function build() {
     await Promise.all([load("minisearch/minisearch.js"), load("search-entries.js")]);
     const { pages, entries, synonyms } = window.bookEntries;
-    const documents = entries.map(([kind, nth, anchor, title, also, text, terms, code, members = ""], id) => {
-      const [page, name, number] = pages[nth];
-      return { id, kind, anchor, title, also, text, terms, code, members, docname: page, page: name, number };
+    const documents = entries.kind.map((_, id) => {
+      const one = Object.fromEntries(Object.entries(entries).map(([field, values]) => [field, values[id]]));
+      const [docname, page, number] = pages[one.page];
+      return { ...one, id, text: `${one.text}\n${one.more}`, docname, page, number };
     });
     const index = new MiniSearch({
       fields: Object.keys(BOOST),

@@ -296,40 +296,38 @@ def number_of(env: BuildEnvironment, docname: str, kind: str, anchor: str) -> st
     return kind.capitalize()
 
 
-def shortened(rows: list[list]) -> list[list]:
-    """The rows with long texts cut: behind the first sentences stand the other words alone."""
-    said = Counter(word for *_, text, _, _, _ in rows for word in set(WORD.findall(text.lower())))
-    frequent = {word for word, n in said.items() if n > FREQUENT * len(rows)}
-    called = Counter(name for *_, code, _ in rows for name in set(code.split()))
-    return [
-        [
-            *row,
-            shorter(text, frequent),
-            terms,
-            " ".join(n for n in code.split() if called[n] <= SELDOM),
-            *filter(None, [has]),
-        ]
-        for *row, text, terms, code, has in rows
-    ]
+def columns(entries: list[tuple[int, Entry]]) -> dict[str, list]:
+    """What is told of each entry, kind by kind: what is alike stands together and weighs less.
 
-
-def shorter(text: str, frequent: set[str]) -> str:
-    """The first sentences, and on a line of their own the other words, each once, from A to Z.
-
-    In that order they weigh less in the compressed index, and nobody reads them.
+    Of long texts the first sentences are kept, and "more" has the other words.
     """
+    told = [entry for _, entry in entries]
+    said = Counter(word for one in told for word in set(WORD.findall(one.text.lower())))
+    frequent = {word for word, n in said.items() if n > FREQUENT * len(told)}
+    called = Counter(name for one in told for name in set(one.code.split()))
+    texts = [shorter(one.text, frequent) for one in told]
+    return {
+        **{field: [getattr(one, field) for one in told] for field in Entry._fields},
+        "page": [page for page, _ in entries],
+        "text": [text for text, _ in texts],
+        "more": [more for _, more in texts],
+        "code": [" ".join(n for n in one.code.split() if called[n] <= SELDOM) for one in told],
+    }
+
+
+def shorter(text: str, frequent: set[str]) -> tuple[str, str]:
+    """The first sentences, and the other words, each once, from A to Z: so they weigh less."""
     if len(text) <= WHOLE:
-        return text
+        return text, ""
     end = text.rfind(". ", 0, WHOLE) + 1 or WHOLE
     known = frequent | set(WORD.findall(text[:end].lower()))
-    rest = sorted(set(WORD.findall(text[end:].lower())) - known)
-    return f"{text[:end]}\n{' '.join(rest)}"
+    return text[:end], " ".join(sorted(set(WORD.findall(text[end:].lower())) - known))
 
 
 def everything(env: BuildEnvironment) -> dict:
     """What the script gets."""
     slides = slide_titles(env)
-    pages, rows = [], []
+    pages, entries = [], []
     by_docname = {page.docname: page for page in registry.pages()}
     entered: dict[str, list[Entry]] = {}
     for docname, function in functions():
@@ -344,10 +342,9 @@ def everything(env: BuildEnvironment) -> dict:
                 title = f"{number}. {title}" if title else number
             if entry.kind in ("section", "slide"):
                 also = "; ".join(filter(None, [also, slides.get((docname, entry.anchor), "")]))
-            told = entry._replace(title=title, also=also)
-            rows.append([told.kind, len(pages) - 1, *told[1:]])
+            entries.append((len(pages) - 1, entry._replace(title=title, also=also)))
     groups = yaml.safe_load(SYNONYMS.read_text(encoding="utf-8"))
-    return {"pages": pages, "entries": shortened(rows), "synonyms": groups}
+    return {"pages": pages, "entries": columns(entries), "synonyms": groups}
 
 
 def write(app: Sphinx, exception: Exception | None) -> None:

@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -28,7 +29,10 @@ RESULTS = "[...document.querySelectorAll('.bk-found a')].map((one) => one.innerT
 def entries(site: Path) -> dict:
     """What the browser loads."""
     text = (site / "_static" / "search-entries.js").read_text(encoding="utf-8")
-    return json.loads(text[text.index("{") : text.rindex("}") + 1])
+    found = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    names, columns = found["entries"].keys(), found["entries"].values()
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    return {**found, "entries": [SimpleNamespace(**row) for row in rows]}
 
 
 @pytest.fixture
@@ -47,15 +51,15 @@ def places(query: str, page: Page) -> list[str]:
     return list(dict.fromkeys(re.sub(r"^chapters/(\d\d_)?", "", place) for place in told))
 
 
-def with_members(entries: dict) -> list[list]:
-    """The entries of classes; the last thing that is told of each is what it has."""
-    return [row for row in entries["entries"] if row[0] == "function" and len(row) > 8]
+def with_members(entries: dict) -> list[SimpleNamespace]:
+    """The entries of what has members."""
+    return [row for row in entries["entries"] if row.kind == "function" and row.members]
 
 
 def test_the_queries_lead_to_places_that_exist(entries):
     there = {
-        entries["pages"][page][0] + (anchor and f"#{anchor}")
-        for _, page, anchor, *_ in entries["entries"]
+        entries["pages"][one.page][0] + (one.anchor and f"#{one.anchor}")
+        for one in entries["entries"]
     }
     there = {re.sub(r"^chapters/(\d\d_)?", "", place) for place in there}
     assert len({row[0] for row in QUERIES}) == len(QUERIES) >= 60
@@ -172,7 +176,7 @@ def test_a_name_that_is_a_word_stands_behind_the_best_places_of_the_text(page, n
 
 @pytest.mark.browser
 def test_no_name_of_a_member_is_typed_in_vain(page, entries):
-    told = " ".join(members for *_, members in with_members(entries))
+    told = " ".join(one.members for one in with_members(entries))
     names = {one.strip(".()=") for one in told.split() if not one.endswith("~")}
     assert len(names) > 200
     kinds = "async (name) => (await bookSearch.find(name)).map(({kind}) => kind)"
@@ -184,15 +188,15 @@ def test_no_name_of_a_member_is_typed_in_vain(page, entries):
 @pytest.mark.browser
 def test_what_pytorch_calls_a_function_leads_to_ours(page, entries):
     ours = {}
-    for *_, anchor, _title, _also, _text, _terms, _code, told in with_members(entries):
-        for peer in (one.strip("~") for one in told.split() if one.endswith("~")):
-            ours.setdefault(peer, set()).add(anchor)
+    for owner in with_members(entries):
+        for peer in (one.strip("~") for one in owner.members.split() if one.endswith("~")):
+            ours.setdefault(peer, set()).add(owner.anchor)
     assert "softlookup.attention.attention" in ours["scaled_dot_product_attention"]
     typed = [peer for peer in sorted(ours) if re.search("_|[a-z][A-Z]", peer)]
     assert len(typed) > 50
     anchors = "async (name) => (await bookSearch.find(name)).map(({anchor}) => anchor)"
     shown = {peer: page.evaluate(anchors, f"nn.{peer}")[:6] for peer in typed}
-    known = {row[3] for row in entries["entries"] if row[0] == "function"}
+    known = {one.title for one in entries["entries"] if one.kind == "function"}
     missed = [
         peer for peer, found in shown.items() if peer not in known and not ours[peer] & set(found)
     ]
@@ -358,12 +362,13 @@ def test_the_page_of_the_search_keeps_the_question_in_its_address(browser, site)
 def test_every_address_leads_somewhere(entries, site):
     missing, ids = [], {}
     members = [
-        ["method", page, f"{anchor}.{one.strip('.()')}", title]
-        for _, page, anchor, title, *_, told in with_members(entries)
-        for one in re.findall(r"\w+\(\)|\.\w+", told)
+        (owner.page, f"{owner.anchor}.{one.strip('.()')}", owner.title)
+        for owner in with_members(entries)
+        for one in re.findall(r"\w+\(\)|\.\w+", owner.members)
     ]
     assert len(members) > 100
-    for _, page, anchor, title, *_ in [*entries["entries"], *members]:
+    places = [(one.page, one.anchor, one.title) for one in entries["entries"]]
+    for page, anchor, title in places + members:
         name = entries["pages"][page][0]
         if name not in ids:
             html = (site / f"{name}.html").read_text(encoding="utf-8")
@@ -374,7 +379,7 @@ def test_every_address_leads_somewhere(entries, site):
 
 
 def test_every_page_of_text_is_there(entries):
-    there = {entries["pages"][page][0] for _, page, *_ in entries["entries"]}
+    there = {entries["pages"][one.page][0] for one in entries["entries"]}
     lists = ("lecture_map", "references")
     expected = {page.docname for page in registry.pages() if page.name not in lists}
     assert there == expected
@@ -382,12 +387,11 @@ def test_every_page_of_text_is_there(entries):
 
 def test_a_long_text_keeps_its_first_sentences_and_its_other_words():
     text = "One two. " + "Three four. " * 60 + "A rare word, and a rare one: zebra."
-    found = search.shorter(text, {"a", "and"})
-    first, rest = found.split("\n")
+    first, rest = search.shorter(text, {"a", "and"})
     assert text.startswith(first)
     assert first.endswith(".")
     assert rest == "rare word zebra"
-    assert search.shorter("Short.", set()) == "Short."
+    assert search.shorter("Short.", set()) == ("Short.", "")
 
 
 @pytest.mark.parametrize(
