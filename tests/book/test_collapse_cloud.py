@@ -80,7 +80,7 @@ def plane(rows):
 
 def said(page):
     """Residual and cosine, as the page tells them."""
-    found = re.search(r"Residual ([^,]+), mean cosine (.+?)\. ", page.inner_text(".cc-live"))
+    found = re.search(r"Rank residual ([^,]+), mean cosine (.+?)\. ", page.inner_text(".cc-live"))
     return [float(text.replace("−", "-")) for text in found.groups()]
 
 
@@ -278,9 +278,9 @@ def test_where_there_is_no_room_a_dot_stands_alone(open_figure):
 
 def test_what_is_said(open_figure):
     page = open_figure()
-    assert page.inner_text(".cc-live").startswith("0 blocks: attention alone. Residual ")
+    assert page.inner_text(".cc-live").startswith("0 blocks: attention alone. Rank residual ")
     choose(page, 1, "post", True, True)
-    start = "1 block: attention, skip, feed-forward, post-norm. Residual "
+    start = "1 block: attention, skip, feed-forward, post-norm. Rank residual "
     assert page.inner_text(".cc-live").startswith(start)
     choose(page, 2, "pre", False, False)
     assert page.inner_text(".cc-live").startswith("2 blocks: attention, pre-norm. ")
@@ -296,7 +296,7 @@ def test_each_control_answers_by_itself(open_figure):
         (page.locator('input[value="post"]').locator(".."), "skip, feed-forward, post-norm"),
     ):
         control.click()
-        assert f"{what}. Residual" in page.inner_text(".cc-live")
+        assert f"{what}. Rank residual" in page.inner_text(".cc-live")
     page.get_by_role("slider").fill("5")
     assert page.inner_text(".cc-live").startswith("5 blocks: ")
 
@@ -311,7 +311,7 @@ def test_the_keyboard_does_it_all(open_figure):
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")
-    start = "2 blocks: attention, skip, pre-norm. Residual "
+    start = "2 blocks: attention, skip, pre-norm. Rank residual "
     assert page.inner_text(".cc-live").startswith(start)
     assert page.get_by_role("slider").get_attribute("aria-valuetext") == f"2 of {DEPTH} blocks"
 

@@ -40,9 +40,14 @@ _ARROWS = {
     ("feed-forward", "sum 2"): "what the feed-forward layer writes is added.",
     ("sum 1", "sum 2"): "the first sum goes past the feed-forward layer, to the second.",
 }
+_POST_NORM = {
+    *(("x", "attention"), ("attention", "sum 1"), ("x", "sum 1"), ("sum 1", "norm 1")),
+    *(("norm 1", "feed-forward"), ("feed-forward", "sum 2"), ("norm 1", "sum 2")),
+    ("sum 2", "norm 2"),
+}
 _SHAPES = {
     "x": ((16, 64), "one row per token, d_model numbers each."),
-    "weights of a head": ((16, 16), "of one head: each token gives a weight to each token."),
+    "weights of a head": ((16, 16), "in one head each token gives a weight to each token."),
     "write of attention": ((16, 64), "it is added to x."),
     "activations": ((16, 256), "each token has an activation for each entry of the memory."),
     "sum 2": ((16, 64), "what leaves the block can enter the next."),
@@ -80,7 +85,7 @@ def check_layer_norm(answer: Answer) -> str:
 
         found = answer(rows.mT, gain, shift, eps)
         compare(found, right, "The result", mistakes, otherwise, shapes=shapes, case=f"{case}: ")
-    return "Number for number what PyTorch gives for rows; (1, 2, 3, 4) becomes ∓1.3416, ∓0.4472."
+    return "As PyTorch, number for number; (1, 2, 3, 4) becomes (−1.3416, −0.4472, 0.4472, 1.3416)."
 
 
 @exercise("return the size for post-norm.", "return the size for pre-norm.")
@@ -228,6 +233,10 @@ def check_drawing(arrows: Answer, shapes: Answer) -> str:
     strange = {name for pair in found for name in pair} - set(_ORDER)
     if strange:
         raise Wrong(f"The boxes are {', '.join(_ORDER)}; you have also {min(strange)!r}.")
+    if found == _POST_NORM:
+        raise Wrong(
+            "That is post-norm. In pre-norm each norm comes before its layer, not after a sum."
+        )
     for (start, end), advice in _ARROWS.items():
         if (start, end) in found:
             continue
@@ -288,7 +297,7 @@ def check_wrong_place(answer: Answer) -> str:
     )
 
 
-@exercise("return the residual of the rows.", "give what is left after 24 blocks.")
+@exercise("return the rank residual of the rows.", "give what is left after 24 blocks.")
 def check_collapse(residual: Answer, half: Answer) -> str:
     """Check a measure of how far tokens are from being alike, and what it finds in a tall stack.
 
@@ -299,7 +308,7 @@ def check_collapse(residual: Answer, half: Answer) -> str:
     Chapter: block#exercises
     """
     for X in draw(5, 3, seed=19), 2 + draw(2, 7, seed=20):
-        found, right = scalar(residual(X), "The residual"), rank_residual(X).item()
+        found, right = scalar(residual(X), "The rank residual"), rank_residual(X).item()
         if not math.isclose(found, right, rel_tol=1e-4):
             aside = "subtract the mean row from each, and compare the two lengths."
             hint = advised(found, _residual_mistakes(X), aside, rel_tol=1e-4)
@@ -381,7 +390,7 @@ def check_fold(answer: Answer) -> str:
     Chapter: block#exercises
     """
     weight, bias, W, b = draws((5,), (5,), (5, 3), (3,), seed=15)
-    sizes = "x has as many columns as weight and bias have numbers and W has rows; b has fewer."
+    sizes = "x has as many columns as weight and bias have numbers and W has rows: row by row."
     folded_W, folded_b = answer.several(
         2, _W_AND_B, weight, bias, W, b, hints=dict.fromkeys(_MISFIT, sizes)
     )

@@ -410,8 +410,10 @@ def _judge_new_word(p: Tensor, ids: list[int], verbs: tuple[str, ...], seen: str
     for verb, id_ in zip(verbs, ids, strict=True):
         if p[id_] < 0.1:
             got = f"After “{seen}”, “{verb}” gets only {p[id_].item():.4f}."
-            why = "Your vector fits the one verb that was seen too well: such nouns do all three."
-            raise Wrong(f"{got} {why}")
+            why = (
+                "Fitted to the verb that was seen, or copied from one noun, a vector fits too well."
+            )
+            raise Wrong(f"{got} {why} Such nouns do all three.")
 
 
 def _judge_memory(

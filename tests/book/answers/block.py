@@ -326,6 +326,11 @@ WRONG[check_block] += [
 # The drawing
 
 
+POST_NORM = [
+    *(("x", "attention"), ("x", "sum 1"), ("attention", "sum 1"), ("sum 1", "norm 1")),
+    *(("norm 1", "feed-forward"), ("norm 1", "sum 2"), ("feed-forward", "sum 2")),
+    ("sum 2", "norm 2"),
+]
 ARROWS = [
     ("x", "norm 1"),
     ("norm 1", "attention"),
@@ -358,10 +363,11 @@ WRONG[check_drawing] = [
     (ARROWS[:3] + ARROWS[4:], SHAPES, "x itself goes past attention"),
     ([(b, a) for a, b in ARROWS], SHAPES, "from what is read to what reads it; turn norm 1 -> x"),
     (ARROWS[:-1], SHAPES, "the first sum goes past the feed-forward layer"),
+    (POST_NORM, SHAPES, "That is post-norm."),
     ([*ARROWS, ("x", "sum 2")], SHAPES, "One arrow too many: x -> sum 2"),
     (ARROWS, [(16, 64)], "should be a dictionary with the keys 'x'"),
     (ARROWS, SHAPES | {"activations": (16, 64)}, "an activation for each entry"),
-    (ARROWS, SHAPES | {"weights of a head": (16, 8)}, "of one head: each token gives a weight"),
+    (ARROWS, SHAPES | {"weights of a head": (16, 8)}, "in one head each token gives a weight"),
     (ARROWS, SHAPES | {"x": ...}, "Nothing to check so far: give the shapes"),
 ]
 
@@ -422,7 +428,7 @@ WRONG[check_fold] = [
     (..., "Nothing to check so far"),
     (lambda g, s, W, b: g[:, None] * W, "Return two things, W and b"),
     (lambda g, s, W, b: (g @ W, b), "W should have shape (5, 3)"),
-    (lambda g, s, W, b: (g * W, s @ W + b), "W has rows; b has fewer"),
+    (lambda g, s, W, b: (g * W, s @ W + b), "W has rows: row by row"),
     (lambda g, s, W, b: (W, s @ W + b), "The gain has gone nowhere"),
     (lambda g, s, W, b: (W / g[:, None], b), "do not divide by it"),
     (lambda g, s, W, b: (s[:, None] * W, b), "That is the shift"),
@@ -489,7 +495,7 @@ RIGHT[check_collapse] = [
     (lambda X: X.var(dim=0, correction=0).sum().div(X.square().mean(dim=0).sum()).sqrt(), 0.0843),
 ]
 WRONG[check_collapse] = [
-    (..., HALF, "Nothing to check so far: return the residual"),
+    (..., HALF, "Nothing to check so far: return the rank residual"),
     (left_of, ..., "Nothing to check so far: give what is left"),
     (lambda X: (X - X.mean(dim=1, keepdim=True)).norm() / X.norm(), HALF, "one over the tokens"),
     (lambda X: (X - X.mean(dim=0)).norm(), HALF, "divide by the length of the whole"),

@@ -23,10 +23,10 @@ _ALT = (
 _CAPTION = (
     "Left: the tokens after each block, in the two directions in which they differ most. The "
     "centre is their mean, and distances are measured in lengths of a token. The ring’s radius is "
-    "the residual, which counts the differences in all directions. Labels that would overlap are "
-    "omitted. Right: the residual at each depth, blue for this choice of parts and grey for the "
-    "other eleven, at the same size of the writes; FFN is the feed-forward layer. Values below "
-    "10⁻⁴ are drawn at the bottom. The last switch divides all writes by the root of the "
+    "the rank residual, which counts the differences in all directions. Labels that would overlap "
+    "are omitted. Right: the rank residual at each depth, blue for this choice of parts and grey "
+    "for the other eleven, at the same size of the writes; FFN is the feed-forward layer. Values "
+    "below 10⁻⁴ are drawn at the bottom. The last switch divides all writes by the root of the "
     "number of blocks; the scale is then no longer logarithmic, but goes evenly from 0 to 1."
 )
 

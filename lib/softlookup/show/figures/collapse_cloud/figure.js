@@ -132,7 +132,7 @@ class Cloud {
         class: "cc-chart",
         viewBox: `0 0 ${SIZE} ${DEEP + 40}`,
         role: "img",
-        "aria-label": "The residual against depth, for this choice among all twelve",
+        "aria-label": "The rank residual against depth, for this choice among all twelve",
       },
       this.axis,
       steps.map((depth) =>
@@ -236,7 +236,7 @@ class Cloud {
       "nearly one": "The tokens are nearly identical.",
       apart: "The tokens are still apart.",
     }[stateOf(residual)];
-    return `${counted(this.depth, "block")}: ${what}. Residual ${size}, mean cosine ${format(cosine, 3)}. ${state}`;
+    return `${counted(this.depth, "block")}: ${what}. Rank residual ${size}, mean cosine ${format(cosine, 3)}. ${state}`;
   }
 }
 
