@@ -46,7 +46,7 @@ def test_the_page_shows_what_was_measured():
 
 def test_the_page_shows_what_cards_have_shown():
     shown = (gpu.CARDS / "steps.md").read_text(encoding="utf-8")
-    assert gpu.shown(gpu.read(gpu.CARDS)) == shown
+    assert gpu.shown(gpu.read(gpu.CARDS)) == shown, "write it anew: benchmarks/gpu.py --tables"
     assert ":::{include} ../benchmarks/cards/steps.md\n:::" in page_text()
 
 
@@ -61,7 +61,9 @@ def test_the_page_names_the_steps_and_how_long_they_may_take():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_notebook_was_measured_on_a_processor(name):
-    found = RECORD["cpu"][tiers.PROCESSOR][name]
+    measured = RECORD["cpu"][tiers.PROCESSOR]
+    assert name in measured, "measure it: benchmarks/tiers.py, then benchmarks/gpu.py --tables"
+    found = measured[name]
     assert isinstance(found["seconds"], int)
     assert found["bytes"] > 2**27  # PyTorch alone takes more
     assert (found["result"] is not None) == (name in tiers.RESULTS)
@@ -312,7 +314,7 @@ def test_what_a_card_has_not_measured_is_named(card):
     assert names <= lacking
     steps = {step.name for step in gpu.all_steps(rehearse=False)}
     named = {f"chapter-{name}" for name in names} | {*re.findall(r"`([\w-]+)`", words)}
-    assert steps - {*STEPS[card]["steps"]} == named
+    assert steps - {*STEPS[card]["steps"]} == named, "write it anew: benchmarks/gpu.py --tables"
 
 
 def test_the_card_that_the_page_speaks_of_has_passed_all_but_chapters():

@@ -94,7 +94,7 @@ NODES = (
 
 _ALT = (
     "Data flow down: a text is tokenized, embedded with positions, passes attention, feed-forward "
-    "and norm, and leaves as probabilities; twenty-five steps, each linked to its chapter"
+    f"and norm, and leaves as probabilities; {len(NODES)} steps, each linked to its chapter"
 )
 _CAPTION = (
     "The map of the book. Data flow from top to bottom, through the four modules of lecture 004, "
