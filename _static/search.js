@@ -72,13 +72,16 @@
     return held(best) > held(title) ? best : "";
   }
 
+  /** Where an entry's other names come from: from slides, or from a table of symptoms. */
+  const origin = ({ docname }) => (docname.endsWith("my_numbers_differ") ? "What you see: " : "In the lectures: ");
+
   function line(one) {
     const where = one.number ? `${one.number}\u2002${one.page}` : one.page;
     const head = make("span", { class: "bk-found-title" }, ...marked(/function|method/.test(one.kind) ? `${one.title}()` : one.title, one.words));
     const kind = make("span", { class: "bk-found-kind" }, NAMES[one.kind]);
     const place = ["chapter", "definition"].includes(one.kind) ? [] : [make("span", { class: "bk-found-place" }, where)];
     const name = lectureName(one);
-    if (name) place.push(make("span", { class: "bk-found-place" }, "In the lectures: ", ...marked(name, one.words)));
+    if (name) place.push(make("span", { class: "bk-found-place" }, origin(one), ...marked(name, one.words)));
     const said = one.text.split("\n")[0]; // behind it stand words without their sentences
     const text = one.kind === "definition" ? said : context(said, one.words);
     const words = text ? [make("span", { class: "bk-found-text" }, ...marked(text, one.words))] : [];

@@ -1,6 +1,5 @@
 """How many bytes a GPT takes while it learns and while it writes, before it is built."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -177,8 +176,9 @@ def writing_memory(
         batch_size: How many texts are written at once.
         n: How many tokens each has in the end; the context of the model if left out.
         dtype: The kind of number of both.
-        weight_bits: How many bits a weight takes if it is stored in fewer than those of ``dtype``;
-            the scales that a group of such weights shares are left out.
+        weight_bits: How many bits a weight of the blocks' matrices takes if it is stored in fewer
+            than those of ``dtype``, as tables and norms are; the scales that a group of such
+            weights shares are left out.
 
     Returns:
         The bytes of each part. The few rows of the token at hand are left out.
@@ -204,9 +204,18 @@ def writing_memory(
         n_sinks=config.n_sinks,
         dtype=dtype,
     )
-    bits = 8 * dtype.itemsize if weight_bits is None else weight_bits
-    weights = math.ceil(parameter_count(config) * bits / 8)
+    weights = parameter_count(config) * dtype.itemsize
+    if weight_bits is not None:
+        fewer = 8 * dtype.itemsize - weight_bits
+        weights -= config.n_layers * _matrix_weights(config) * fewer // 8
     return WritingMemory(weights, batch_size * cache)
+
+
+def _matrix_weights(config: GPTConfig) -> int:
+    """How many weights the matrices of a block have."""
+    d_kv = config.kv_heads * config.d_model // config.n_heads
+    attention = 2 * config.d_model * (config.d_model + d_kv)
+    return attention + (3 if config.gated else 2) * config.d_model * config.width_inside
 
 
 def _block_bytes(config: GPTConfig, size: Bytes) -> int:

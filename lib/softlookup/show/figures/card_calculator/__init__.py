@@ -46,7 +46,7 @@ _ALT = (
 )
 _CAPTION = (
     "Will it run on my card? The bars are parts of one training step, the line is the card. Choose "
-    "16 texts, and the figure names four single changes after which it fits again. Which of them "
+    "16 texts, and the figure names three single changes after which it fits again. Which of them "
     "leaves what a step learns exactly as it was? Then let Llama 3 8B write a single text: with "
     "how many bits for a weight does it fit on a card of 8?"
 )

@@ -197,6 +197,9 @@ class Calculator {
   verdict(good, all) {
     const { card } = this.choices;
     const took = `${gigabytes(all)} of ${card}`;
+    const { use, precision } = this.choices;
+    const loses = use === "train" && precision === "bfloat16";
+    if (good && loses) return `${took}: it fits, but weights in bfloat16 lose small steps.`;
     if (good) return `${took}: it fits.`;
     const small = all <= card * 2 ** 30;
     const said = small

@@ -12,16 +12,22 @@ export function insideOf({ d, inside }) {
 
 /** The parameters: tables, blocks, the last norm. */
 export function parameters(choices) {
-  const { kind, d, layers, n, vocab, share } = choices;
+  const { kind, d, layers, n, vocab } = choices;
   const isLlama = kind === "llama";
   const inside = insideOf(choices);
-  const projected = 2 * (d + d / share); // columns of queries and outputs, of keys and values
   const norm = isLlama ? d : 2 * d;
-  const attention = projected * d;
-  const feedForward = (isLlama ? 3 : 2) * d * inside;
-  const biases = isLlama ? 0 : projected + inside + d;
+  const biases = isLlama ? 0 : projected(choices) + inside + d;
   const tables = isLlama ? 2 * vocab : vocab + n;
-  return tables * d + layers * (attention + feedForward + biases + 2 * norm) + norm;
+  return tables * d + layers * (matrices(choices) + biases + 2 * norm) + norm;
+}
+
+/** The columns of queries and outputs, of keys and values. */
+const projected = ({ d, share }) => 2 * (d + d / share);
+
+/** The weights in the matrices of a block. */
+function matrices(choices) {
+  const { kind, d } = choices;
+  return d * projected(choices) + (kind === "llama" ? 3 : 2) * d * insideOf(choices);
 }
 
 /** The parts of one training step, in bytes. */
@@ -44,12 +50,12 @@ function training(choices, precisions, remembered) {
   };
 }
 
-/** The parts of a model that writes, in bytes. Keys and values have 16 bits, or 32 as the weights. */
+/** The parts of a model that writes, in bytes. Fewer than 16 bits have the blocks' matrices alone. */
 function writing(choices) {
   const { d, layers, n, batch, share, bits } = choices;
   const each = Math.max(bits, 16) / 8;
   return {
-    weights: Math.ceil((parameters(choices) * bits) / 8),
+    weights: parameters(choices) * each - layers * matrices(choices) * (each - bits / 8),
     cache: ((batch * 2 * layers * d) / share) * n * each,
   };
 }
@@ -70,11 +76,16 @@ export function remedies(choices, data) {
   const { batch, n, precision, optimizer, kept, checkpointing, bits, use } = choices;
   const trains = use === "train";
   const fewer = data.bits.filter((count) => !trains && count < bits);
+  const fitting = (key, values) => {
+    return values.findLast((value) => {
+      return value < choices[key] && fits(total({ ...choices, [key]: value }, data), choices.card, data.spare);
+    });
+  };
+  const [texts, tokens] = [fitting("batch", data.batches), fitting("n", data.lengths)];
   const changes = [
-    [batch > 1, { batch: batch / 2 }, `${batch / 2} texts at once`],
-    [n > data.lengths[0], { n: n / 2 }, `${n / 2} tokens`],
+    [texts, { batch: texts }, `${texts} ${texts === 1 ? "text" : "texts"} at once`],
+    [tokens, { n: tokens }, `${tokens} tokens`],
     [precision === "float32" && trains, { precision: "mixed" }, "mixed precision"],
-    [precision !== "bfloat16" && trains, { precision: "bfloat16" }, "all in bfloat16"],
     [kept && trains, { kept: false }, "a fused kernel"],
     [!checkpointing && trains, { checkpointing: true }, "checkpointing"],
     [optimizer === "adam" && trains, { optimizer: "momentum" }, "momentum in place of Adam"],
