@@ -32,7 +32,7 @@ from softlookup.exercises.compare import (
     numbers,
     one_number,
 )
-from softlookup.exercises.verdict import Answer, Wrong, exercise
+from softlookup.exercises.verdict import Answer, Wrong, by_hand, exercise
 
 EVICTION = "Return two things: the mass, and the new weights."
 EVICTION_MASS = "The mass that moves is the weight that the sinks had, row by row."
@@ -96,7 +96,10 @@ def check_longest(answer: Answer) -> str:
             ),
             (2 * slots // half - width, "Keys *and* values are kept, two bytes for each number."),
             (4 * slots // half - width, "Keys *and* values are kept, two bytes for each number."),
-            (expected + 1, "One token more does not fit."),
+            (
+                expected + 1,
+                "One token more does not fit. (A window keeps `width` tokens here, not one less.)",
+            ),
             (expected - 1, "One token more fits."),
         ]
         if found != int(found):
@@ -191,6 +194,7 @@ def check_tiles(answer: Answer) -> str:
         once, again = 2 * n * d, 2 * n * d * n // B  # numbers: Q and Z, K and V
         mistakes = [
             (once + again, "Those are numbers; each of them has two bytes."),
+            (4 * again, "Q and Z cross the line once; K and V alone come again for each tile."),
             (2 * again, "The queries are read once, too, and the output is written once."),
             (
                 2 * (once + once),
@@ -290,7 +294,7 @@ def check_gradients(answer: Answer) -> str:
     inputs = draws((13, 5), (17, 5), (17, 3), (13, 3), seed=18)
     expected = _gradients(*inputs)
     hints = {"does not require grad": GRADIENTS_BY_HAND}
-    with torch.no_grad():
+    with torch.no_grad(), by_hand():
         found = answer.several(3, GRADIENTS, *inputs, hints=hints)
     for name, one, right, mistakes in zip(
         ("query", "key", "value"), found, expected, _gradient_mistakes(*inputs), strict=True

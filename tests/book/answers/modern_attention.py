@@ -126,6 +126,7 @@ WRONG[check_tiles] = [
     (lambda n, d, n_bytes: (0, 1), "0 rows are no power of two"),
     (moved(lambda once, again: 2 * once + 2 * again), "Those are numbers"),
     (moved(lambda once, again: 4 * again), "The queries are read once"),
+    (moved(lambda once, again: 8 * again), "Q and Z cross the line once"),
     (moved(lambda once, again: 8 * once), "not only its own"),
     (moved(lambda once, again: 2 * once + 4 * again), "have two bytes for a number, too"),
     (moved(lambda once, again: 4 * once + 2 * again), "keys *and* values"),
@@ -414,6 +415,7 @@ WRONG[check_gradients] = [
     (lambda q, k, v, g: (*book_gradients(q, k, v, g)[:2], (g @ v.mT).mT @ g), "with its weight"),
     (lambda *a: (book_gradients(*a)[0][:3], *book_gradients(*a)[1:]), "should have shape (13, 5)"),
     (automatic, "Automatic differentiation is switched off here"),
+    (torch.enable_grad()(automatic), "Work the formula out yourself"),
 ]
 
 
