@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import nbformat
@@ -754,9 +755,10 @@ question the list.
 """
 
 
+@lru_cache(maxsize=1)  # two rules are asked of each page
 def questions(html: str) -> list[Tag]:
     """The predictions of a page."""
-    return BeautifulSoup(html, "html.parser").select(".bk-prediction")
+    return BeautifulSoup(html, "lxml").select(".bk-prediction")
 
 
 def name_of(question: Tag) -> str:

@@ -132,7 +132,7 @@ NUMBERED = re.compile(r"(Figure|Table) (?:(\d+)\.)?(\d+)")
 def numbers_shown(html: str) -> dict[tuple[str, str | None], list[int]]:
     """Of each kind of figure on a page, with the chapter before the point, the numbers in order."""
     found: dict[tuple[str, str | None], list[int]] = {}
-    for shown in BeautifulSoup(html, "html.parser").select(".caption-number"):
+    for shown in BeautifulSoup(html, "lxml").select(".caption-number"):
         if match := NUMBERED.fullmatch(shown.get_text(strip=True)):
             kind, chapter, number = match.groups()
             found.setdefault((kind, chapter), []).append(int(number))
@@ -252,7 +252,7 @@ def test_wide_things_scroll_by_keyboard(browser: Browser, site: Path) -> None:
 def test_a_link_into_a_page_leads_to_its_place(browser: Browser, site: Path, name, places) -> None:
     """On a phone, when the page is new: right below the bar, and at once."""
     path = site / "chapters" / f"{name}.html"
-    found = BeautifulSoup(path.read_text("utf-8"), "html.parser").select(places)
+    found = BeautifulSoup(path.read_text("utf-8"), "lxml").select(places)
     for k in (len(found) // 3, 2 * len(found) // 3):
         place = found[k].get("id") or found[k].parent["id"]
         top = """(id) => {

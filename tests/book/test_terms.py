@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -256,13 +257,13 @@ def test_a_term_leads_to_the_section_that_is_called_so_and_to_each_chapter_that_
 
 @pytest.mark.browser
 def test_each_entry_of_the_glossary_leads_to_sections_that_speak_of_it(site):
-    pages = {}
-
+    @cache
     def page(path):
-        if path not in pages:
-            html = (site / "chapters" / path).read_text(encoding="utf-8")
-            pages[path] = BeautifulSoup(html, "html.parser")
-        return pages[path]
+        return BeautifulSoup((site / "chapters" / path).read_text(encoding="utf-8"), "lxml")
+
+    @cache
+    def by_id(path):
+        return {part["id"]: part for part in page(path).find_all(id=True)}
 
     entries = page("glossary.html").select("dl.glossary > dd")
     for entry in entries:
@@ -275,7 +276,7 @@ def test_each_entry_of_the_glossary_leads_to_sections_that_speak_of_it(site):
         assert links, names
         for link in links:
             path, _, anchor = link["href"].partition("#")
-            part = page(path).find(id=anchor) if anchor else page(path).article
+            part = by_id(path)[anchor] if anchor else page(path).article
             part = part if part.name in ("section", "article") else part.find_parent("section")
             title = part.find(["h1", "h2", "h3", "h4"]).get_text().lower()
             uses = {
