@@ -410,10 +410,8 @@ def _judge_new_word(p: Tensor, ids: list[int], verbs: tuple[str, ...], seen: str
     for verb, id_ in zip(verbs, ids, strict=True):
         if p[id_] < 0.1:
             got = f"After “{seen}”, “{verb}” gets only {p[id_].item():.4f}."
-            why = (
-                "Fitted to the verb that was seen, or copied from one noun, a vector fits too well."
-            )
-            raise Wrong(f"{got} {why} Such nouns do all three.")
+            why = "Fitted to one verb or copied from one noun, it fits too well: they do all three."
+            raise Wrong(f"{got} {why}")
 
 
 def _judge_memory(
