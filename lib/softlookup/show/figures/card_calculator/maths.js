@@ -6,7 +6,7 @@ import { sum } from "../../kit/maths.js";
 const GIB = 2 ** 30;
 
 /** The width inside a feed-forward layer. */
-export function insideOf({ d, inside }) {
+function insideOf({ d, inside }) {
   return inside === "8/3" ? 256 * Math.ceil((8 * d) / 3 / 256) : Number(inside) * d;
 }
 
