@@ -16,7 +16,14 @@ import registry
 ROAD = {
     "text": ("tasks",),
     "tokens": ("tokenization",),
-    "vectors": ("counting_words", "embeddings", "vector_search", "word2vec", "static_vectors"),
+    "vectors": (
+        "counting_words",
+        "embeddings",
+        "vector_search",
+        "word2vec",
+        "document_vectors",
+        "static_vectors",
+    ),
     "positions": ("positions",),
     "blocks": (
         "recurrence",
@@ -26,10 +33,11 @@ ROAD = {
         "limits",
         "many_heads",
         "block",
+        "depth",
         "modern_attention",
     ),
     "logits": ("neural_language_models",),
-    "next word": ("language_models", "neural_language_models", "decoding"),
+    "next word": ("language_models", "neural_language_models", "generalization", "decoding"),
 }
 """The parts of the road, each with the names of the chapters that teach it."""
 

@@ -38,6 +38,7 @@ BEST = {
     "limits": "fig-limits-graphs",
     "many_heads": "fig-many-heads-dragon",
     "block": "fig-block-grid",
+    "depth": "fig-block-triangle",
     "transformer": "fig-transformer-kinds",
     "positions": "fig-positions-clocks",
     "objectives": "fig-objectives-masks",

@@ -31,7 +31,7 @@ def rank_residual(x: Float[Tensor, "*batch n d_model"]) -> Float[Tensor, "*batch
         ValueError: ``x`` holds no floating-point numbers, or is no matrix with entries.
 
     Source: Dong et al. 2021, section 2; lecture 004, "Necessity of Feed Forward Nets".
-    Chapter: block#do-tokens-collapse.
+    Chapter: depth#do-tokens-collapse.
 
     Example:
         >>> rank_residual(torch.tensor([[[3.0, 4.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]]]))
@@ -59,7 +59,7 @@ def token_cosine(x: Float[Tensor, "*batch n d_model"]) -> Float[Tensor, "*batch"
         ValueError: ``x`` holds no floating-point numbers, or is no matrix of two rows or more.
 
     Source: Noci et al. 2022, section 3; lecture 004, "Necessity of Feed Forward Nets".
-    Chapter: block#do-tokens-collapse.
+    Chapter: depth#do-tokens-collapse.
 
     Example:
         >>> token_cosine(torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]]))
@@ -104,7 +104,7 @@ def ablated_streams(
             ``EncoderBlock``.
 
     Source: Dong et al. 2021, section 4; lecture 004, "Necessity of Feed Forward Nets".
-    Chapter: block#do-tokens-collapse.
+    Chapter: depth#do-tokens-collapse.
 
     Example:
         >>> stack = [EncoderBlock(6, 2, 8) for _ in range(3)]
@@ -148,7 +148,7 @@ def random_stack(
             ``scale`` is not positive and finite.
 
     Source: Glorot and Bengio 2010; He et al. 2015; lecture 004, "Necessity of Feed Forward Nets".
-    Chapter: block#do-tokens-collapse.
+    Chapter: depth#do-tokens-collapse.
 
     Example:
         >>> x, blocks = random_stack(0, 4)

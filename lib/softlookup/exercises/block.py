@@ -1,6 +1,5 @@
-"""Checks of chapter 17: LayerNorm and its gradient, small writes, a block, a memory."""
+"""Checks of chapter 19: the drawing, LayerNorm and its gradient, a block, a memory that adds."""
 
-import math
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -8,7 +7,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from softlookup.analysis import ablated_streams, random_stack, rank_residual
 from softlookup.attention import MultiHeadAttention
 from softlookup.exercises.compare import (
     Mistakes,
@@ -21,7 +19,7 @@ from softlookup.exercises.compare import (
     scalar,
 )
 from softlookup.exercises.verdict import Answer, Wrong, by_hand, exercise
-from softlookup.layers import FeedForward, layer_norm
+from softlookup.layers import FeedForward
 from softlookup.masks import causal_mask
 
 _ZERO = {"feed-forward": True, "attention": True, "causal attention": False}
@@ -86,37 +84,6 @@ def check_layer_norm(answer: Answer) -> str:
         found = answer(rows.mT, gain, shift, eps)
         compare(found, right, "The result", mistakes, otherwise, shapes=shapes, case=f"{case}: ")
     return "As PyTorch, number for number; (1, 2, 3, 4) becomes (−1.3416, −0.4472, 0.4472, 1.3416)."
-
-
-@exercise("return the size for post-norm.", "return the size for pre-norm.")
-def check_small_writes(post: Answer, pre: Answer) -> str:
-    """Check how small writes must be for a share of the word to be left, in both orders.
-
-    Args:
-        post: The learner's function of (n_blocks, share) for post-norm: the length of a write,
-            measured in the row to which it is added.
-        pre: The same for pre-norm, measured in the word that came in.
-
-    Chapter: block#exercises
-    """
-    for n_blocks, share in (24, 0.5), (96, 0.5), (3, 0.9):
-        n = 2 * n_blocks  # sums
-        right_post, right_pre = share ** (-2 / n) - 1, (share**-2 - 1) / n
-        cases = [
-            (post, "post-norm", right_post, _post_mistakes(n, share, right_pre)),
-            (pre, "pre-norm", right_pre, _pre_mistakes(n, share, right_post)),
-        ]
-        for answer, kind, square, mistakes in cases:
-            right = math.sqrt(square)
-            found = scalar(answer(n_blocks, share), f"For {kind} the size")
-            if not math.isclose(found, right, rel_tol=2e-3):
-                left = f"{share:g} left after {n_blocks} blocks"
-                hint = advised(found, mistakes, "draw row and write as a triangle.", rel_tol=1e-6)
-                raise Wrong(f"For {kind}, {left}, your {found:.3g} is not right: {hint}")
-    return (
-        "Four times as many blocks, and both sizes are halved, or very nearly: in both orders "
-        "the writes must shrink like one over the root of the depth."
-    )
 
 
 @exercise("return the largest difference.", "say for which layers it is zero.")
@@ -252,89 +219,6 @@ def check_drawing(arrows: Answer, shapes: Answer) -> str:
         if not isinstance(given, tuple | list) or tuple(given) != right:
             raise Wrong(f"The shape of {name!r} is not {given!r}: {advice}")
     return "Eight arrows: what enters either sum has the shape of what entered the block."
-
-
-@exercise("return what the wrong program gives.")
-def check_wrong_place(answer: Answer) -> str:
-    """Check a stack whose sums take the normalized copy, made from parts of a post-norm stack.
-
-    Args:
-        answer: The learner's function of (x, all_but_last, last), which returns what leaves the
-            wrong stack. The first part passes rows through all layers of a post-norm stack but the
-            last, and the second is what the last layer writes.
-
-    Chapter: block#exercises
-    """
-    x, layers = draw(5, 6, seed=19), [torch.sin, lambda rows: rows.flip(0), torch.tanh]
-    last = layers[-1]
-
-    def all_but_last(rows: Tensor) -> Tensor:
-        for layer in layers[:-1]:
-            rows = layer_norm(rows + layer(rows))
-        return rows
-
-    right = x
-    for layer in layers:
-        u = layer_norm(right)
-        right = u + layer(u)
-    z, late, sample = all_but_last(layer_norm(x)), all_but_last(x), all_but_last(_sample_norm(x))
-    mistakes = [
-        (late + last(late), "The program begins with a norm; a post-norm stack does not."),
-        (layer_norm(late + last(late)), "That is post-norm as it should be: it begins and ends "
-         "in another way than the program."),
-        (layer_norm(right), "There is no norm after the last layer."),
-        (z, "The last layer has not written yet."),
-        (last(z), "The last layer's write is added to what it reads."),
-        (sample + last(sample), "The variance is the mean of the squares: std divides by n − 1 "
-         "unless told not to."),
-    ]  # fmt: skip
-    aside = "Write both stacks down, for three layers: norm, sum, norm, sum, and so on."
-    # A norm of one's own, with another epsilon or none, is as good: it differs by some 1e-5.
-    compare(answer(x, all_but_last, last), right, "The result", mistakes, aside, tolerance=1e-3)
-    return (
-        "In the code one name differs, u + F(u) in the place of x + F(u), and the program is a "
-        "post-norm stack with a norm below it and without its last one."
-    )
-
-
-@exercise("return the rank residual of the rows.", "give what is left after 24 blocks.")
-def check_collapse(residual: Answer, half: Answer) -> str:
-    """Check a measure of how far tokens are from being alike, and what it finds in a tall stack.
-
-    Args:
-        residual: The learner's function of X, one token per row.
-        half: What it gives after the chapter's 24 post-norm blocks with writes half as long.
-
-    Chapter: block#exercises
-    """
-    for X in draw(5, 3, seed=19), 2 + draw(2, 7, seed=20):
-        found, right = scalar(residual(X), "The rank residual"), rank_residual(X).item()
-        if not math.isclose(found, right, rel_tol=1e-4):
-            aside = "subtract the mean row from each, and compare the two lengths."
-            hint = advised(found, _residual_mistakes(X), aside, rel_tol=1e-4)
-            raise Wrong(
-                f"For a matrix {X.shape[0]} × {X.shape[1]} your {found:.4g} is wrong: {hint}"
-            )
-    with torch.random.fork_rng():  # the layers draw before they are given their matrices
-        x, blocks = random_stack(0)
-    left = {
-        (norm, size): rank_residual(ablated_streams(blocks, x, norm=norm, size=size)[24]).item()
-        for norm, size in (("post", 0.5), ("post", 1.0), ("pre", 0.5), ("none", 0.5))
-    }
-    right = left.pop(("post", 0.5))
-    found = scalar(half.value, "What is left")
-    if not math.isclose(found, right, rel_tol=0.05):
-        mistakes = [
-            (left["post", 1.0], "these writes have their full length."),
-            (left["pre", 0.5], "that is pre-norm."),
-            (left["none", 0.5], "there the stack has no norm."),
-        ]
-        aside = 'measure run_stack(blocks, x_16, norm="post", size=0.5)[24].'
-        raise Wrong(f"Not {found:.2g}: {advised(found, mistakes, aside, rel_tol=0.05)}")
-    return (
-        "Far better than the 0.0005 of full writes, and far from the 0.37 of pre-norm. A start "
-        "with shorter writes alone does not keep so tall a post-norm stack's tokens apart."
-    )
 
 
 @exercise("give the number for one block.", "give the number for the whole model.")
@@ -475,48 +359,6 @@ def check_addition(W_1: Answer, b_1: Answer, W_2: Answer, b_2: Answer) -> str:
         raise Wrong(f"All nine sums are right, with {d_ff} entries. Now with {_ENTRIES} at most.")
     fewest = "we know of none with fewer" if d_ff < _ENTRIES else "three will do, too"
     return f"All nine sums with {d_ff} entries; {fewest}."
-
-
-def _post_mistakes(n: int, share: float, of_pre: float) -> Mistakes:
-    """Known wrong sizes of writes after which a norm follows, with what to say about each."""
-    return [
-        (math.sqrt(share ** (-4 / n) - 1), "each block has two sums."),
-        (share ** (-2 / n) - 1, "Pythagoras adds squares, so the size is a root."),
-        (share ** (-1 / n) - 1, "at a right angle a sum is sqrt(1 + size²) times as long."),
-        (math.sqrt(share ** (-1 / n) - 1), "the lengths multiply, and each of them is a root."),
-        (math.sqrt(2 * math.log(1 / share) / n), "close, but 1 + size² is not quite exp(size²)."),
-        (math.sqrt(of_pre), "that is for rows that are never cut back, as in pre-norm."),
-    ]
-
-
-def _pre_mistakes(n: int, share: float, of_post: float) -> Mistakes:
-    """Known wrong sizes of writes that pile up, with what to say about each."""
-    return [
-        (math.sqrt(2 * (share**-2 - 1) / n), "each block adds two writes."),
-        ((share**-2 - 1) / n, "Pythagoras adds squares, so the size is a root."),
-        ((1 / share - 1) / n, "at right angles the squares of lengths add up, not the lengths."),
-        (math.sqrt((1 / share - 1) / n), "the share is one of lengths: square it."),
-        (1 / (share * math.sqrt(n)), "the word itself is one of the pieces."),
-        (math.sqrt((share**-2 - 1) / (n - 1)), "after the last block there are two writes each."),
-        (math.sqrt(of_post), "that is for rows that are cut back at each sum, as in post-norm."),
-    ]
-
-
-def _residual_mistakes(X: Tensor) -> Mistakes:
-    """Known wrong measures, with what to say about each."""
-    centred = X - X.mean(dim=0)
-    ratios = centred.norm(dim=1) / X.norm(dim=1)
-    return [
-        ((X - X.mean(dim=1, keepdim=True)).norm() / X.norm(), "the mean is one over the tokens."),
-        (centred.norm(), "divide by the length of the whole matrix."),
-        (centred.square().sum() / X.square().sum(), "a length is a root."),
-        (ratios.mean(), "take the length of the whole matrix, not of each row."),
-    ]
-
-
-def _sample_norm(x: Tensor) -> Tensor:
-    """The norm of somebody who divides by n − 1."""
-    return (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True)
 
 
 def _check_count(answer: Answer, right: int, what: str, mistakes: Mistakes, aside: str) -> None:

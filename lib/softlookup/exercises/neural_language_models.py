@@ -1,12 +1,14 @@
-"""Checks of chapter 9: weights, errors and curves, early stopping, a new word, a state by hand."""
+"""Checks of chapters 10 and 11: networks by hand, backwards, in training; what was never read."""
 
+import math
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import torch
 from torch import Tensor
 
 from softlookup.data import agreement_sentences
-from softlookup.data.agreement import SUBJECTS
+from softlookup.data.agreement import AGREEMENT_VERBS, SUBJECTS
 from softlookup.exercises.compare import advised, compare, counted, draws, numbers, scalar
 from softlookup.exercises.verdict import Answer, Wrong, by_hand, exercise
 from softlookup.language_models import FeedForwardLM, known_words, train_lm
@@ -51,6 +53,67 @@ AROUND = (
     "This is what comes along the direct connections alone. The way through the hidden layer is "
     "still there."
 )
+PAIRS_OF_TEXTS = (
+    ("all three", "Pair 1: count back from the end. The subject is the fourth word from it."),
+    (
+        "n = 8 and the state",
+        "Pair 2: the subject is the fifth word from the end. Which of the windows hold five words?",
+    ),
+    ("the state", "Pair 3: after the subject come seven words more."),
+    (
+        "all three",
+        "Pair 4: the same words in another order. Are the rows added up, or do they stand side "
+        "by side?",
+    ),
+    (
+        "none of them",
+        "Pair 5: to all three models both nouns are <unk>, and so the two texts are one text.",
+    ),
+)
+"""Of each pair: which models can tell its two texts apart, and what to look at in it."""
+CHOICES = "all three", "n = 8 and the state", "the state", "none of them"
+
+PLACES = (
+    "the article at the start",
+    "the subject",
+    "the first preposition",
+    "the article of the first phrase",
+    "the noun of the first phrase",
+    "the second preposition",
+    "the article of the second phrase",
+    "the noun of the second phrase",
+    "the verb",
+    "the end",
+)
+"""What stands at the ten places of a sentence with two phrases."""
+
+Step = tuple[str, ...]
+"""A step of a formula: its name, its operation, and the names that it reads."""
+
+FORMULAS = (
+    ((("loss", "times", "x", "w"),), {"x": 2.0, "w": 3.0}),
+    ((("a", "times", "x", "w"), ("loss", "tanh", "a")), {"x": 0.5, "w": 1.5}),
+    ((("a", "add", "x", "y"), ("loss", "times", "a", "w")), {"x": 1.0, "y": 2.0, "w": -3.0}),
+    ((("a", "times", "x", "w"), ("loss", "times", "a", "a")), {"x": 1.0, "w": 3.0}),
+    (
+        (("a", "times", "x", "w"), ("b", "tanh", "a"), ("loss", "add", "b", "x")),
+        {"x": 0.5, "w": 1.0},
+    ),
+    ((("a", "tanh", "x"), ("b", "tanh", "y"), ("loss", "add", "b", "b")), {"x": 1.0, "y": 0.2}),
+    (
+        (
+            ("a", "times", "x", "w"),
+            ("b", "add", "a", "x"),
+            ("c", "tanh", "b"),
+            ("d", "times", "c", "a"),
+            ("e", "add", "d", "c"),
+            ("loss", "times", "e", "d"),
+        ),
+        {"x": 0.4, "w": -0.7},
+    ),
+)
+"""Formulas to go back through, and the numbers that they begin with."""
+
 NO_TANGENT = "The way through the hidden layer passes tanh, whose slope is 1 − h²."
 
 
@@ -265,6 +328,170 @@ def check_training(my_training: Answer) -> str:
     return "Every text once an epoch, and the weights from the best moment, not from the last."
 
 
+@exercise("return the slope of each number that the formula begins with.")
+def check_autodiff(my_slopes: Answer) -> str:
+    """Check a function of (steps, values): the slopes of the last step, for any formula.
+
+    Args:
+        my_slopes: The learner's function. ``steps`` are tuples of a name, an operation (add, times
+            or tanh) and the names that it reads; ``values`` are the numbers that the formula begins
+            with, by their names. It returns a slope for each of these names.
+
+    Chapter: neural_language_models#exercises
+    """
+    for formula, begun in FORMULAS:
+        steps, values = [tuple(step) for step in formula], dict(begun)
+        with by_hand():
+            found = my_slopes(steps, values)
+        if values != begun:
+            raise Wrong("Your function changes `values`: keep what it computes in a dictionary.")
+        if not isinstance(found, Mapping) or set(found) != set(begun):
+            wanted = ", ".join(map(repr, begun))
+            raise Wrong(f"Return a dictionary with the keys of `values`, here {wanted}.")
+        right = _slopes_of(formula, begun)
+        shown = "; ".join(map(_in_words, formula))
+        for name, slope in right.items():
+            of_name = scalar(my_slopes.started(found[name]), f"The slope of {name}")
+            if abs(of_name - slope) < 1e-9:
+                continue
+            if abs(of_name - slope) < 1e-3:
+                raise Wrong(
+                    f"Close, but tried: for “{shown}” the slope of {name} is {slope:.10g}, and "
+                    f"yours is {of_name:.10g}. Multiply along the ways instead."
+                )
+            mistakes = [
+                (_slopes_of(formula, begun, mistake)[name], told)
+                for mistake, told in _MISTAKES.items()
+            ]
+            numbers_here = ", ".join(f"{key} = {value:g}" for key, value in begun.items())
+            where = f"For “{shown}” with {numbers_here}, your slope of {name} is {of_name:.4g}."
+            told = advised(of_name, mistakes, "Multiply along each way, and add over the ways.")
+            raise Wrong(f"{where} {told}")
+    return "Any formula of these three operations, in one run back. That is what backward() does."
+
+
+@exercise("return the five tensors E, H, d, U and b.")
+def check_grammar(my_network: Answer) -> str:
+    """Check a function of words: weights, set by hand, of a window network that knows a grammar.
+
+    Args:
+        my_network: The learner's function. From the list of words it returns E (a row for each
+            word, one for the end and one for BOS), H, d, U and b (rows for the words and the end)
+            of a network with a window of seven words.
+
+    Chapter: neural_language_models#exercises
+    """
+    sentences = agreement_sentences(300, 2, torch.Generator().manual_seed(31))
+    texts = [sentence.tokens for sentence in sentences]
+    words = known_words(texts)
+    complaint = "Return five tensors: E, H, d, U and b."
+    parts = my_network.several(5, complaint, words)
+    E, H, d, U, b = (_weights(part, complaint) for part in parts)
+    n_words, k = len(words), len(d) if d.ndim else 0
+    m = E.shape[-1] if E.ndim else 0
+    wanted = (n_words + 2, m), (k, 7 * m), (k,), (n_words + 1, k), (n_words + 1,)
+    if tuple(part.shape for part in (E, H, d, U, b)) != wanted or not m * k:
+        shapes = ", ".join(str(tuple(part.shape)) for part in (E, H, d, U, b))
+        rule = f"({n_words + 2}, m), (k, 7m), (k,), ({n_words + 1}, k) and ({n_words + 1},)"
+        raise Wrong(f"With rows of m numbers and k units the shapes are {rule}; yours: {shapes}.")
+    if not all(part.isfinite().all() for part in (E, H, d, U, b)):
+        raise Wrong("Every weight must be a finite number.")
+    ids = torch.tensor([[words.index(word) for word in text] for text in texts])
+    n_texts, end, bos = len(texts), n_words, n_words + 1
+    padded = torch.cat([torch.full((n_texts, 7), bos), ids], dim=1)
+    targets = torch.cat([ids, torch.full((n_texts, 1), end)], dim=1)
+    windows = padded.unfold(1, 7, 1)  # (text, place, word)
+    log_p = (torch.tanh(E[windows].flatten(start_dim=-2) @ H.T + d) @ U.T + b).log_softmax(dim=-1)
+    losses = -log_p.gather(-1, targets[..., None])[..., 0].mean(dim=0)
+    forms = [torch.tensor([words.index(word) for word in form]) for form in _forms()]
+    plural = torch.tensor([text[1].endswith("s") for text in texts])
+    for place, name in enumerate(PLACES):
+        if place == 8:
+            together = torch.stack([log_p[:, 8, form].exp().sum(dim=-1) for form in forms])
+            got, best = torch.where(plural, together[1], together[0]).mean().item(), math.log(3)
+            which = "the verbs of the right number"
+        else:
+            allowed = targets[:, place].unique()
+            got, best = log_p[:, place, allowed].exp().sum(dim=-1).mean().item(), 0.0
+            best, which = math.log(len(allowed)), "the words that can stand there"
+        if losses[place] <= best + 1e-3:
+            continue
+        where = f"At place {place}, {name}, the mean loss is {losses[place]:.3f}, and"
+        where += f" {best:.3f} can be reached."
+        if got < 0.999:
+            raise Wrong(f"{where} There {which} get only {got:.3f} together.")
+        raise Wrong(f"{where} There {which} get everything, but they do not share it equally.")
+    return f"As good as any network can be on these sentences, with {k} units and not one step."
+
+
+@exercise("give my_answers, a list of five.")
+def check_seen(my_answers: Answer) -> str:
+    """Check which of three models can tell the two texts of each pair apart.
+
+    Args:
+        my_answers: A list of five, each one of "all three", "n = 8 and the state", "the state" and
+            "none of them".
+
+    Chapter: generalization#exercises
+    """
+    given = my_answers.value
+    if not isinstance(given, list | tuple) or len(given) != len(PAIRS_OF_TEXTS):
+        raise Wrong(f"Give a list of {len(PAIRS_OF_TEXTS)}, one for each pair.")
+    for answer, (right, clue) in zip(given, PAIRS_OF_TEXTS, strict=True):
+        if my_answers.started(answer) not in CHOICES:
+            raise Wrong(f"{answer!r} is none of the choices: {'; '.join(CHOICES)}.")
+        if answer != right:
+            raise Wrong(clue)
+    return "All five. “Can” is not “will”: what training makes of the difference is another matter."
+
+
+@exercise("return the best share, a number from 0 to 1.")
+def check_share(my_share: Answer) -> str:
+    """Check a function of (p, q): the share of the first model in the best mixture of two.
+
+    Args:
+        my_share: The learner's function. ``p`` and ``q`` are the probabilities that two models gave
+            to the words that came; it returns the share of the first with which the mixture has the
+            lowest perplexity.
+
+    Chapter: generalization#exercises
+    """
+    shares = torch.linspace(0, 1, 1001, dtype=torch.float64)[:, None]
+    for p, q in _pairs_of_models():
+        losses = -(shares * p + (1 - shares) * q).log().mean(dim=1)
+        best = losses.argmin().item() / 1000
+        kept = "Your function changes a tensor that it was given."
+        found = scalar(my_share(p, q, kept=kept), "The share")
+        if abs(found - best) < 0.006:
+            continue
+        if not 0 <= found <= 1:
+            raise Wrong(f"A share lies between 0 and 1; yours is {found:.4g}.")
+        means = (p.mean() / (p.mean() + q.mean())).item()
+        mistakes = [
+            (1 - best, "That is the share of the second model."),
+            (
+                float(p.mean() > q.mean()),
+                "The perplexity is the exponential of the mean of the "
+                "negative *logarithms*; the mean of the probabilities themselves always takes "
+                "one model alone.",
+            ),
+            (
+                means,
+                "How large the probabilities are on average does not decide it: look at "
+                "the words where the two models differ.",
+            ),
+        ]
+        near = [(value, told) for value, told in mistakes if abs(found - value) < 0.006]
+        told = near[0][1] if near else "Try the mixture with other shares, and compare."
+        at = -(found * p + (1 - found) * q).log().mean()
+        had = f"perplexity {at.exp():.3f}" if at.isfinite() else "an infinite perplexity"
+        raise Wrong(
+            f"On {len(p)} words a share of {found:.3f} has {had}, and {best:.3f} has "
+            f"{losses.min().exp():.3f}. {told}"
+        )
+    return "The better model gets more, and the other one still has its say where it knows more."
+
+
 @exercise("return a vector for the new noun.")
 def check_new_word(my_vector: Answer) -> str:
     """Check a function of (E, H, d, U, b, seen): a vector for a noun that was seen once.
@@ -274,7 +501,7 @@ def check_new_word(my_vector: Answer) -> str:
             n = 2, ``seen`` is the id of the one verb that followed the new noun; it returns the
             noun's vector.
 
-    Chapter: neural_language_models#exercises
+    Chapter: generalization#exercises
     """
     network = _trained_on_pairs()
     weights = [part.detach().clone() for part in network.parameters()]
@@ -298,7 +525,7 @@ def check_memory(my_memory: Answer) -> str:
             each word, W_h, and w; the state is h = tanh(W_h h + W_x[word]), and w · h at the verb
             is above 0 for many, below 0 for one.
 
-    Chapter: neural_language_models#exercises
+    Chapter: generalization#exercises
     """
     generator = torch.Generator().manual_seed(23)
     tests = {k: [s.tokens for s in agreement_sentences(40, k, generator)] for k in (0, 1, 3, 60)}
@@ -461,3 +688,66 @@ def _trained_on_pairs() -> FeedForwardLM:
     chance = torch.Generator().manual_seed(2)
     train_lm(network, kept, generator=chance, n_steps=400, learning_rate=2e-2)
     return network
+
+
+_MISTAKES = {
+    "one way": "A number that is used twice has two ways to the loss. What comes back along the "
+    "second is added to what came along the first; it does not replace it.",
+    "own factor": "If c = a times b, c grows by *b* times as much as a does, not by a times.",
+    "slope of sum": "The slope of tanh is 1 − h², where h is what comes *out* of the tanh.",
+    "no tanh": "The way passes tanh, and is multiplied by its slope there.",
+    "forward": "Go through the steps backwards: the error of a step must be complete before it "
+    "is passed on.",
+}
+"""What the known ways of going wrong on the way back are told."""
+
+
+def _in_words(step: Step) -> str:
+    name, operation, *read = step
+    between = {"add": " + ", "times": " · "}.get(operation)
+    return f"{name} = " + (between.join(read) if between else f"{operation} {read[0]}")
+
+
+def _slopes_of(
+    steps: Sequence[Step], begun: Mapping[str, float], mistake: str = ""
+) -> dict[str, float]:
+    """The slope of the last step for each number that the formula begins with."""
+    value = dict(begun)
+    for name, operation, *read in steps:
+        of = [value[key] for key in read]
+        value[name] = {"add": sum, "times": math.prod, "tanh": lambda x: math.tanh(x[0])}[
+            operation
+        ](of)
+    error = dict.fromkeys(value, 0.0)
+    error[steps[-1][0]] = 1.0
+    for name, operation, *read in steps if mistake == "forward" else reversed(steps):
+        for place, key in enumerate(read):
+            slope = 1.0
+            if operation == "times":
+                slope = value[read[place if mistake == "own factor" else 1 - place]]
+            elif operation == "tanh" and mistake != "no tanh":
+                slope = 1 - value[key if mistake == "slope of sum" else name] ** 2
+            kept = 0.0 if mistake == "one way" else error[key]
+            error[key] = kept + slope * error[name]
+    return {key: error[key] for key in begun}
+
+
+def _forms() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The verbs for one, and those for many."""
+    singular, plural = zip(*AGREEMENT_VERBS, strict=True)
+    return singular, plural
+
+
+def _pairs_of_models() -> list[tuple[Tensor, Tensor]]:
+    """What two models gave to the words that came: on a few words, then on many."""
+    few = torch.tensor([0.5, 0.4, 0.01, 0.3]), torch.tensor([0.1, 0.2, 0.3, 0.1])
+    pairs = [tuple(part.double() for part in few)]
+    for seed, (lead, spread) in enumerate(((0.8, 1.5), (-0.4, 1.0), (0.1, 2.0))):
+        one, other = draws((400,), (400,), seed=seed)
+        pairs.append(((spread * one + lead - 3).sigmoid(), (spread * other - 3).sigmoid()))
+    (better,) = draws((50,), seed=7)
+    pairs.append((better.sigmoid(), 0.5 * better.sigmoid()))  # the first is always better
+    gap = pairs[1][0].clone()
+    gap[3] = 0.0  # the first model rules out a word that came
+    pairs.append((gap, pairs[1][1]))
+    return pairs

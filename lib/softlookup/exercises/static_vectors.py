@@ -1,4 +1,4 @@
-"""Checks of chapter 6: tags, averages, what reaches what, a tagger, search by meaning."""
+"""Checks of chapters 6 and 7: averages, search by meaning; tags, what reaches what, senses."""
 
 import math
 import random
@@ -10,14 +10,16 @@ import torch
 from torch import Tensor
 
 from softlookup.attention import attention
-from softlookup.data import TaggedSentence, tagged_sentences
-from softlookup.exercises.compare import close, compare, draw, numbers
+from softlookup.data import TaggedSentence, planted_senses, planted_sentences, tagged_sentences
+from softlookup.exercises.compare import close, compare, counted, draw, integers, numbers
 from softlookup.exercises.verdict import Answer, Wrong, by_hand, exercise
 from softlookup.masks import causal_mask, window_mask
 from softlookup.words import (
     Span,
+    adjusted_rand_index,
     bio_to_spans,
     conflicting_labels,
+    contrastive_loss,
     recall_at_k,
     spans_to_bio,
     token_scores,
@@ -27,9 +29,13 @@ from softlookup.words.word2vec import train_word2vec
 TAGS = ("O", "B-PERSON", "I-PERSON", "B-PLACE", "I-PLACE", "B-ORG", "I-ORG")
 REQUIRED_F1 = 0.95
 REQUIRED_RECALL = 0.95
+REQUIRED_RAND = 0.9
 FORMULA = 1e-13  # formulas come within 1e-15 of each other; central differences, 1e-10 at best
 NEAR = 1e-3  # less than this off: no other formula, but too few digits
 ZERO_ROW = 5
+PAIRS = (((1.0, 0.0), (0.0, 1.0), (0.6, 0.8)), ((0.8, 0.6), (0.0, 1.0), (0.6, 0.8)))
+LONG = 800  # tokens of which a product of probabilities is 0 in floating point
+INVENTED = "blip"
 PROBABILITIES = "A table of probabilities, a row for each token and a column for each tag,"
 TRUTHS = ("True", "False", "tensor(True)", "tensor(False)")
 CHANGED = "Your function changed X itself. Work on a copy: X.clone()."
@@ -99,7 +105,7 @@ def check_mean(mean: Answer, pair: Answer) -> str:
         mean: The learner's function.
         pair: Two different texts, as lists of words or as strings.
 
-    Chapter: static_vectors#exercises
+    Chapter: document_vectors#exercises
     """
     E = draw(7, 3, seed=5)
     aside = "The shape is right, the numbers are not: look up each word's row, average."
@@ -114,6 +120,32 @@ def check_mean(mean: Answer, pair: Answer) -> str:
         compare(found, E[ids].mean(dim=0), "Your mean", mistakes, aside)
     _one_mean(pair)
     return "Two texts, each word with one share in both, one vector."
+
+
+@exercise("give the two numbers of message 0.")
+def check_moved(answer: Answer) -> str:
+    """Check the new place of message 0 in the chapter's three pairs.
+
+    Args:
+        answer: Two numbers, a vector of length 1.
+
+    Chapter: document_vectors#exercises
+    """
+    queries, messages = (torch.tensor(rows, dtype=torch.float64) for rows in PAIRS)
+    moved = messages.clone()
+    moved[0] = numbers(answer.value, messages[0], "Message 0")
+    length, cosine = moved[0].norm().item(), (moved[0] @ queries[0]).item()
+    if abs(length - 1) > NEAR:
+        raise Wrong(f"Its length is {length:.3g}; it should be 1, as that of all the others.")
+    if abs(cosine - messages[0, 0]) > NEAR:
+        raise Wrong(f"Its cosine with question 0 is {cosine:.3g}; it should stay 0.8.")
+    before, after = (contrastive_loss(queries, rows, 0.2).item() for rows in (messages, moved))
+    if after >= before - NEAR:
+        raise Wrong("That is where it stands already. Another vector has this cosine, too.")
+    return (
+        f"The mean loss falls from {before:.3f} to {after:.3f}. No message came nearer to its own "
+        "question: a wrong one went away from question 2."
+    )
 
 
 @exercise(
@@ -199,7 +231,7 @@ def check_gradient(answer: Answer) -> str:
     Args:
         answer: The learner's function.
 
-    Chapter: static_vectors#exercises
+    Chapter: document_vectors#exercises
     """
     aside = "The shape is right, the numbers are not. Check it with 0.001 more in one number of Q."
     short = "Where a row of Q is very short, your numbers are wrong: divide by its own length."
@@ -227,7 +259,7 @@ def check_order(answer: Answer) -> str:
     Args:
         answer: The learner's function; it returns the scores of each query with each message.
 
-    Chapter: static_vectors#exercises
+    Chapter: document_vectors#exercises
     """
     worst = 1.0
     for town in _TOWNS:
@@ -245,6 +277,60 @@ def check_order(answer: Answer) -> str:
             raise Wrong(f"recall@1 is {score:.2f}{where}; reach {REQUIRED_RECALL}. {hint}")
         worst = min(worst, score)
     return f"recall@1 is {worst:.2f} in the harder of two towns, whoever is named first."
+
+
+@exercise("return the number of a tag for each token.")
+def check_path(answer: Answer) -> str:
+    """Check a function of (log_p) that returns the most probable row of tags without a stray one.
+
+    Args:
+        answer: The learner's function; it returns a number from 0 to 6 for each token.
+
+    Chapter: static_vectors#exercises
+    """
+    for log_p in _path_cases():
+        n = len(log_p)
+        wanted = f"Return {counted(n, 'number')} from 0 to 6, the tag of each token."
+        found = integers(answer(log_p, kept="Your function changed log_p itself."), wanted, n=n)
+        if not set(found) <= set(range(len(TAGS))):
+            raise Wrong(wanted)
+        for before, tag in zip([0, *found], found, strict=False):
+            if not _may_follow(TAGS[before], TAGS[tag]):
+                after = "at the beginning of a text" if tag == found[0] else f"after {TAGS[before]}"
+                raise Wrong(f"You return {TAGS[tag]} {after}, where it continues nothing.")
+        best = _best_path(log_p)
+        ours, yours = (log_p[range(n), row].sum().item() for row in (best, found))
+        if yours < ours - 1e-9 * abs(ours):
+            told = f"The sum of your {counted(n, 'logarithm')} is {yours:.3f}, and {ours:.3f} is"
+            raise Wrong(f"{told} possible. {_path_hint(log_p, found)}")
+    return f"The best legal row each time, for one token as for {LONG}."
+
+
+@exercise("return one number for each sentence with the word.")
+def check_senses(answer: Answer) -> str:
+    """Check a function of (texts, word, n) that tells the senses of a word apart.
+
+    Args:
+        answer: The learner's function; it returns the number of a sense for each text that holds
+            the word.
+
+    Chapter: static_vectors#exercises
+    """
+    worst = 1.0
+    for texts, word, senses in _sense_cases():
+        n = len(set(senses))
+        places = [i for i, text in enumerate(texts) if word in text]
+        wanted = f"Return {len(places)} whole numbers, one for each sentence with {word!r}."
+        found = integers(answer(texts, word, n), wanted, n=len(places))
+        if not set(found) <= set(range(n)):
+            raise Wrong(f"The numbers of {n} senses go from 0 to {n - 1}; yours are others.")
+        score = adjusted_rand_index(torch.tensor(senses), torch.tensor(found))
+        if score < REQUIRED_RAND:
+            sentences = [" ".join(texts[i]) for i in places]
+            told = f"With the {n} senses of {word!r} the adjusted Rand index is {score:.2f}; reach"
+            raise Wrong(f"{told} {REQUIRED_RAND}. {_sense_hint(sentences, senses, found)}")
+        worst = min(worst, score)
+    return f"An adjusted Rand index of {worst:.2f} or more, with up to four senses and no label."
 
 
 def _span_cases() -> list[tuple[list[Span], int]]:
@@ -394,6 +480,124 @@ def _reach_cases() -> list[tuple[str, Callable[[Tensor], Tensor], int, int, bool
         ("a model that first scales each row to length 1", unit, 2, 1, True),
         ("a model that feels only large numbers", gated, 3, 1, True),
     ]
+
+
+def _may_follow(before: str, tag: str) -> bool:
+    """Whether a tag may stand behind another one; before a text stands O."""
+    return not tag.startswith("I-") or before[2:] == tag[2:]
+
+
+@cache
+def _barred() -> Tensor:
+    """What is added to a sum for each pair of tags: 0, or minus infinity where it is not legal."""
+    rows = [[0.0 if _may_follow(a, b) else -math.inf for b in TAGS] for a in TAGS]
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def _best_path(log_p: Tensor) -> list[int]:
+    best, back = log_p[0] + _barred()[0], []
+    for row in log_p[1:]:
+        top = (best[:, None] + _barred()).max(dim=0)
+        back.append(top.indices.tolist())
+        best = top.values + row
+    path = [int(best.argmax())]
+    for came_from in reversed(back):
+        path.append(came_from[path[-1]])
+    return path[::-1]
+
+
+def _greedy_path(log_p: Tensor) -> list[int]:
+    path = [0]
+    for row in log_p:
+        path.append(int((row + _barred()[path[-1]]).argmax()))
+    return path[1:]
+
+
+def _repaired_path(log_p: Tensor, to_b: bool) -> list[int]:
+    """The best tag of each place; a stray I becomes the B of its label, or O."""
+    path = [0]
+    for tag in log_p.argmax(dim=1).tolist():
+        stray = not _may_follow(TAGS[path[-1]], TAGS[tag])
+        path.append((tag - 1 if to_b else 0) if stray else tag)
+    return path[1:]
+
+
+def _path_cases() -> list[Tensor]:
+    def table(*rows: dict[str, float]) -> Tensor:
+        rest = [(1 - sum(row.values())) / (len(TAGS) - len(row)) for row in rows]
+        shares = [[row.get(t, part) for t in TAGS] for row, part in zip(rows, rest, strict=True)]
+        return torch.tensor(shares, dtype=torch.float64).log()
+
+    planted = [
+        table({"I-ORG": 0.6, "B-ORG": 0.2}),
+        table({"O": 0.5, "B-ORG": 0.4}, {"I-ORG": 0.9}),
+        table({"B-PERSON": 0.5, "B-ORG": 0.3}, {"I-ORG": 0.8, "I-PERSON": 0.1}, {"I-ORG": 0.9}),
+    ]
+    sizes = (2, 3, 5, 13, LONG)
+    drawn = [torch.log_softmax(draw(n, len(TAGS), seed=n), dim=1) for n in sizes]
+    return planted + drawn
+
+
+def _path_hint(log_p: Tensor, found: list[int]) -> str:
+    if found == _greedy_path(log_p):
+        return (
+            "You go from left to right and never go back. A tag that is a little worse at its own "
+            "place may allow a much better one behind it."
+        )
+    if found in (_repaired_path(log_p, to_b=True), _repaired_path(log_p, to_b=False)):
+        return (
+            "You repair the stray tag where it stands. It may be the tag before it that should "
+            "change."
+        )
+    if len(log_p) == LONG:
+        return (
+            f"Your short rows are right. A product of {LONG} probabilities is 0 in floating point: "
+            "add the logarithms."
+        )
+    return "Compare all legal rows for a text of three tokens with what your function returns."
+
+
+@cache
+def _sense_cases() -> list[tuple[list[list[str]], str, list[int]]]:
+    """Sentences, a word of several senses, and its sense in each sentence that holds it."""
+    generator = torch.Generator().manual_seed(8)
+    sense_of = {
+        tuple(e.tokens): (e.word, e.sense) for e in planted_senses(600, generator)
+    }  # the grammar's twelve sentences with a word of two senses, each many times
+    joined = {"doctor": 0, "physician": 0, "flower": 1, "concert": 2}
+    both = {kind: k for k, kind in enumerate(sorted(set(sense_of.values())))}
+    cases: list[tuple[list[list[str]], str, list[int]]] = [([], "bank", [])]
+    cases += [([], INVENTED, []), ([], INVENTED, [])]
+    for tokens in planted_sentences(1500, generator):
+        kind = sense_of.get(tuple(tokens))
+        cases[0][0].append(tokens)
+        if kind is not None and kind[0] == "bank":
+            cases[0][2].append(both[kind])
+        cases[1][0].append([INVENTED if word in joined else word for word in tokens])
+        cases[1][2].extend(joined[word] for word in tokens if word in joined)
+        cases[2][0].append([INVENTED if kind and word == kind[0] else word for word in tokens])
+        if kind is not None:
+            cases[2][2].append(both[kind])
+    return cases
+
+
+def _sense_hint(sentences: list[str], senses: list[int], found: list[int]) -> str:
+    if len(set(found)) == 1:
+        return "You put all sentences into one group."
+    kinds = Counter(zip(sentences, senses, found, strict=True)).most_common()
+    pairs = [(one, other) for one, _ in kinds for other, _ in kinds if one[0] < other[0]]
+    together = [(a[0], b[0]) for a, b in pairs if a[1] != b[1] and a[2] == b[2]]
+    apart = [(a[0], b[0]) for a, b in pairs if a[1] == b[1] and a[2] != b[2]]
+    split = [one[0] for one, _ in kinds if sum(one[0] == other[0] for other, _ in kinds) > 1]
+    if split:
+        return f"You give the same sentence several senses: “{split[0]}”. Look at its words alone."
+    (one, other), told = (together[0], "two senses") if together else (apart[0], "one sense")
+    what = "together" if together else "apart"
+    return (
+        f"You put these {what}, and they have {told}: “{one}” and “{other}”. Which of their words "
+        "say something, and do you use all of these? If another seed gives other groups, more "
+        "starts are needed."
+    )
 
 
 @cache

@@ -54,6 +54,7 @@ NODES = (
     Node("embed", "Embed", "embeddings", "Embedding", ("counting_words",), step=True),
     Node("search", "Search and map", "vector_search", "Embedding", ("embeddings",)),
     Node("word2vec", "Learn word vectors", "word2vec", "Embedding", ("embeddings",)),
+    Node("texts", "Find a text", "document_vectors", "Embedding", ("word2vec",)),
     Node("static", "Use word vectors", "static_vectors", "Embedding", ("word2vec",)),
     Node("positions", "Add positions", "positions", "Embedding", ("limits",), step=True),
     Node("recurrence", "Recurrence", "recurrence", "Attention blocks", ("neural_language_models",)),
@@ -68,6 +69,7 @@ NODES = (
     Node(
         "norm", "Add & norm", "block", "Attention blocks", ("recurrence", "many_heads"), step=True
     ),
+    Node("depth", "Stack blocks", "depth", "Attention blocks", ("block",)),
     Node(
         "modern",
         "Modern attention",
@@ -84,6 +86,7 @@ NODES = (
         ("embeddings", "language_models"),
         step=True,
     ),
+    Node("unread", "What was not read", "generalization", "Output", ("neural_language_models",)),
     Node("decoding", "Write a text", "decoding", "Output", ("seq2seq",)),
     Node("objectives", "What to ask for", "objectives", "Output", ("transformer",)),
     Node("training", "Train", "training", "Output", ("neural_language_models", "objectives")),

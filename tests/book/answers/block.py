@@ -1,25 +1,19 @@
-"""Answers to the exercises of chapter 17: right, and wrong with the words that they get."""
-
-import math
+"""Answers to the exercises of chapter 19: right, and wrong with the words that they get."""
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from softlookup.analysis import ablated_streams, random_stack, rank_residual
 from softlookup.exercises.block import (
     check_addition,
     check_block,
     check_budget,
-    check_collapse,
     check_drawing,
     check_fold,
     check_layer_norm,
     check_norm_gradient,
     check_one_layer,
     check_order,
-    check_small_writes,
-    check_wrong_place,
 )
 from softlookup.layers import layer_norm
 from softlookup.models import Sublayer
@@ -90,61 +84,6 @@ WRONG[check_layer_norm] = [
         (lambda x, w, b, e: w * book_norm(x, 1, b, e), "first the gain, then the shift"),
         (lambda *a: 2 * book_norm(*a), "the numbers are off; your first token begins [-2.6833"),
     ]
-]
-
-
-# Small writes
-
-
-def post_size(n_blocks, share):
-    return (share ** (-1 / n_blocks) - 1) ** 0.5
-
-
-def pre_size(n_blocks, share):
-    return ((share**-2 - 1) / (2 * n_blocks)) ** 0.5
-
-
-def halved(left):
-    """A size found by halving, for a function of (size, blocks) that says what is left."""
-
-    def find(n_blocks, share):
-        low, high = 0.0, 10.0
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if left(middle, n_blocks) > share else (low, middle)
-        return torch.tensor(low)
-
-    return find
-
-
-RIGHT[check_small_writes] = [
-    (post_size, pre_size),
-    (
-        halved(lambda size, n: (1 + size**2) ** -n),
-        halved(lambda size, n: (1 + 2 * n * size**2) ** -0.5),
-    ),
-    (lambda n, s: round(post_size(n, s), 4), lambda n, s: round(pre_size(n, s), 4)),
-]
-WRONG[check_small_writes] = [
-    (..., pre_size, "Nothing to check so far: return the size for post"),
-    (post_size, ..., "Nothing to check so far: return the size for pre"),
-    (pre_size, post_size, "For post-norm, 0.5 left after 24 blocks, your 0.25 is not right: that"),
-    (post_size, post_size, "that is for rows that are cut back at each sum"),
-    (lambda n, s: post_size(n / 2, s), pre_size, "each block has two sums"),
-    (lambda n, s: post_size(n, s) ** 2, pre_size, "so the size is a root"),
-    (lambda n, s: s ** (-1 / (2 * n)) - 1, pre_size, "sqrt(1 + size²) times as long"),
-    (lambda n, s: post_size(2 * n, s), pre_size, "the lengths multiply"),
-    (lambda n, s: (math.log(1 / s) / n) ** 0.5, pre_size, "is not quite exp(size²)"),
-    (lambda n, s: 1 / n**0.5, pre_size, "draw row and write as a triangle"),
-    (post_size, lambda n, s: pre_size(n / 2, s), "each block adds two writes"),
-    (post_size, lambda n, s: pre_size(n, s) ** 2, "so the size is a root"),
-    (post_size, lambda n, s: (1 / s - 1) / (2 * n), "the squares of lengths add up"),
-    (post_size, lambda n, s: pre_size(n, s**0.5), "the share is one of lengths"),
-    (post_size, lambda n, s: 1 / (s * (2 * n) ** 0.5), "the word itself is one of the pieces"),
-    (post_size, lambda n, s: pre_size(n - 0.5, s), "two writes each"),
-    (post_size, lambda n, s: 0.1, "draw row and write as a triangle"),
-    (post_size, 0.25, "The check wants the function itself"),
-    (lambda n, s: "small", pre_size, "should be numbers"),
 ]
 
 
@@ -372,49 +311,6 @@ WRONG[check_drawing] = [
 ]
 
 
-# The norm in the wrong place
-
-
-def unit(x, *, correction=0):
-    """A norm by hand, without a guard under the root."""
-    return (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=correction, keepdim=True)
-
-
-def wrong_place_with(norm):
-    def program(x, all_but_last, last):
-        z = all_but_last(norm(x))
-        return z + last(z)
-
-    return program
-
-
-def post_stack(x, all_but_last, last, *, begin=None, end=None):
-    z = all_but_last(begin(x) if begin else x)
-    y = z + last(z)
-    return end(y) if end else y
-
-
-RIGHT[check_wrong_place] = [
-    (wrong_place_with(layer_norm),),
-    (wrong_place_with(unit),),
-    (wrong_place_with(lambda x: F.layer_norm(x, x.shape[-1:], eps=1e-3)),),
-    (wrong_place_with(lambda x: layer_norm(x.float())),),
-]
-
-
-WRONG[check_wrong_place] = [
-    (..., "Nothing to check so far: return what the wrong program gives"),
-    (post_stack, "The program begins with a norm"),
-    (lambda *a: post_stack(*a, end=layer_norm), "That is post-norm as it should be"),
-    (lambda *a: post_stack(*a, begin=layer_norm, end=layer_norm), "no norm after the last layer"),
-    (lambda x, f, g: f(layer_norm(x)), "The last layer has not written yet"),
-    (lambda x, f, g: g(f(layer_norm(x))), "is added to what it reads"),
-    (wrong_place_with(lambda x: unit(x, correction=1)), "divides by n − 1"),
-    (lambda x, f, g: x, "Write both stacks down"),
-    (lambda x, f, g: x + g(layer_norm(x)), "Write both stacks down"),
-]
-
-
 # A gain and a shift, folded
 
 
@@ -470,41 +366,6 @@ WRONG[check_budget] = [
     (BLOCK, 32 * BLOCK, "that is the 32 blocks"),
     (BLOCK, 32 * BLOCK + 4096, "both tables of tokens are missing"),
     (BLOCK, 7_000_000_000, "add up 32 blocks, two tables and the last norm"),
-]
-
-
-# What is left of the differences
-
-
-def pre_half():
-    x, blocks = random_stack(0)
-    return ablated_streams(blocks, x, norm="pre", size=0.5)[24]
-
-
-def left_of(X):
-    return (X - X.mean(dim=0)).norm() / X.norm()
-
-
-def by_rows(X):
-    return (X - X.mean(dim=0)).norm(dim=1).div(X.norm(dim=1)).mean()
-
-
-HALF, FULL = 0.084, 0.00048
-RIGHT[check_collapse] = [
-    (left_of, HALF),
-    (lambda X: X.var(dim=0, correction=0).sum().div(X.square().mean(dim=0).sum()).sqrt(), 0.0843),
-]
-WRONG[check_collapse] = [
-    (..., HALF, "Nothing to check so far: return the rank residual"),
-    (left_of, ..., "Nothing to check so far: give what is left"),
-    (lambda X: (X - X.mean(dim=1, keepdim=True)).norm() / X.norm(), HALF, "one over the tokens"),
-    (lambda X: (X - X.mean(dim=0)).norm(), HALF, "divide by the length of the whole"),
-    (lambda X: left_of(X) ** 2, HALF, "a length is a root"),
-    (by_rows, HALF, "not of each row"),
-    (lambda X: 1 - left_of(X), HALF, "subtract the mean row from each"),
-    (left_of, FULL, "their full length"),
-    (left_of, rank_residual(pre_half()), "that is pre-norm"),
-    (left_of, 0.5, "Not 0.5: measure run_stack"),
 ]
 
 

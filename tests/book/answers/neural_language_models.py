@@ -1,13 +1,19 @@
-"""Answers to the exercises of chapter 9: right, and wrong with the words that they get."""
+"""Answers to the exercises of chapters 10 and 11: right, and wrong with the words they get."""
+
+import math
 
 import torch
 
 from softlookup.exercises.neural_language_models import (
+    check_autodiff,
     check_curves,
     check_direct,
+    check_grammar,
     check_memory,
     check_new_word,
     check_pencil,
+    check_seen,
+    check_share,
     check_size,
     check_training,
 )
@@ -331,4 +337,243 @@ WRONG[check_memory] = [
     (lambda words: by_hand(words)[:2], "Return three tensors"),
     (lambda words: ("a", "b", "c"), "Return three tensors"),
     (lambda words: (by_hand(words)[0].T, *by_hand(words)[1:]), "yours are"),
+]
+
+
+# Backwards through any formula
+
+
+def run(steps, values):
+    values = dict(values)
+    for name, operation, *read in steps:
+        of = [values[key] for key in read]
+        values[name] = sum(of) if operation == "add" else math.prod(of)
+        if operation == "tanh":
+            values[name] = math.tanh(of[0])
+    return values
+
+
+def along_all_ways(steps, values):
+    """The slope of each name, step by step forwards: the other order of the same products."""
+    value = run(steps, values)
+    found = {}
+    for start in values:
+        slope = {key: float(key == start) for key in values}
+        for name, operation, *read in steps:
+            if operation == "add":
+                slope[name] = sum(slope[key] for key in read)
+            elif operation == "times":
+                slope[name] = slope[read[0]] * value[read[1]] + slope[read[1]] * value[read[0]]
+            else:
+                slope[name] = (1 - value[name] ** 2) * slope[read[0]]
+        found[start] = slope[steps[-1][0]]
+    return found
+
+
+def backwards(*, added=True, other=True, tanh="out", reverse=True):
+    def answer(steps, values):
+        value = run(steps, values)
+        error = dict.fromkeys(value, 0.0)
+        error[steps[-1][0]] = 1.0
+        for name, operation, *read in reversed(steps) if reverse else steps:
+            for k in range(len(read)):
+                slope = 1.0
+                if operation == "times":
+                    slope = value[read[1 - k] if other else read[k]]
+                if operation == "tanh" and tanh:
+                    slope = 1 - value[name if tanh == "out" else read[k]] ** 2
+                error[read[k]] = error[name] * slope + (error[read[k]] if added else 0)
+        return {key: error[key] for key in values}
+
+    return answer
+
+
+def by_trying(steps, values, h=1e-6):
+    last, found = steps[-1][0], {}
+    for key in values:
+        more = run(steps, values | {key: values[key] + h})[last]
+        found[key] = (more - run(steps, values)[last]) / h
+    return found
+
+
+def by_torch(steps, values):
+    leaves = {key: torch.tensor(value, requires_grad=True) for key, value in values.items()}
+    value = dict(leaves)
+    for name, operation, *read in steps:
+        of = [value[key] for key in read]
+        value[name] = of[0].tanh() if operation == "tanh" else sum(of)
+        if operation == "times":
+            value[name] = of[0] * of[1]
+    value[steps[-1][0]].backward()
+    return {key: leaf.grad.item() for key, leaf in leaves.items()}
+
+
+def writes_into(steps, values):
+    found = backwards()(steps, values)
+    values["loss"] = 0.0
+    return found
+
+
+RIGHT[check_autodiff] = [(backwards(),), (along_all_ways,)]
+WRONG[check_autodiff] = [
+    (..., "Nothing to check"),
+    (backwards(added=False), "has two ways to the loss"),
+    (backwards(other=False), "grows by *b* times"),
+    (backwards(tanh="in"), "comes *out* of the tanh"),
+    (backwards(tanh=""), "The way passes tanh"),
+    (backwards(reverse=False), "Go through the steps backwards"),
+    (by_trying, "Close, but tried"),
+    (by_torch, "automatic differentiation did that"),
+    (writes_into, "changes `values`"),
+    (lambda steps, values: {"loss": 1.0}, "a dictionary with the keys"),
+    (lambda steps, values: dict.fromkeys(values, 0.25), "Multiply along each way"),
+]
+
+
+# A network that nobody trained
+
+NOUNS = "dog", "cat", "boy", "girl", "king", "singer"
+
+
+def kind_of(word):
+    if word.removesuffix("s") in NOUNS:
+        return "plural" if word.endswith("s") else "singular"
+    if word in ("near", "behind"):
+        return "preposition"
+    if word in ("sing", "sleep", "wait"):
+        return "verb-of-many"
+    if word in ("sings", "sleeps", "waits"):
+        return "verb-of-one"
+    return "the" if word == "the" else "noun"
+
+
+RULES = [
+    ({7: "BOS"}, "the"),
+    ({7: "preposition"}, "the"),
+    ({6: "BOS", 7: "the"}, "singular plural"),
+    ({6: "preposition", 7: "the"}, "noun"),
+    ({7: "singular"}, "preposition"),
+    ({7: "plural"}, "preposition"),
+    ({4: "singular", 7: "noun"}, "preposition"),
+    ({4: "plural", 7: "noun"}, "preposition"),
+    ({1: "singular", 7: "noun"}, "verb-of-one"),
+    ({1: "plural", 7: "noun"}, "verb-of-many"),
+    ({7: "verb-of-one"}, "end"),
+    ({7: "verb-of-many"}, "end"),
+]
+
+
+def by_rules(words, rules=RULES, sure=20.0, kind=kind_of):
+    kinds = [*map(kind, words), "end", "BOS"]
+    names = sorted(set(kinds))
+    m = len(names)
+    E = torch.eye(m)[[names.index(name) for name in kinds]]
+    H, d = torch.zeros(len(rules), 7 * m), torch.zeros(len(rules))
+    U, b = torch.zeros(len(words) + 1, len(rules)), torch.zeros(len(words) + 1)
+    for i, (places, following) in enumerate(rules):
+        for place, name in places.items():
+            H[i, (place - 1) * m + names.index(name)] = 20
+        d[i] = 10 - 20 * len(places)
+        for row, name in enumerate(kinds[:-1]):
+            if name in following.split():
+                U[row, i] = sure
+                b[row] += sure
+    return E, H, d, U, b
+
+
+def unsure(words):
+    return by_rules(words, sure=2.0)
+
+
+def always_many(words):
+    rules = [({4: "noun", 7: "noun"}, "verb-of-one verb-of-many"), *RULES[:8], *RULES[10:]]
+    return by_rules(words, rules)
+
+
+def likes_tree(words):
+    E, H, d, U, b = by_rules(words)
+    b[words.index("tree")] += 2
+    return E, H, d, U, b
+
+
+def other_scale(words):
+    E, H, d, U, b = by_rules(words)
+    return E * 2, H / 2, d, U, b - 3
+
+
+RIGHT[check_grammar] = [(by_rules,), (other_scale,)]
+WRONG[check_grammar] = [
+    (..., "Nothing to check"),
+    (unsure, "the article at the start"),
+    (lambda words: by_rules(words, RULES[1:]), "place 0, the article at the start"),
+    (lambda words: by_rules(words, RULES[:6] + RULES[8:]), "the second preposition"),
+    (always_many, "the verbs of the right number get only"),
+    (likes_tree, "the noun of the first phrase"),
+    (likes_tree, "do not share it equally"),
+    (lambda words: by_rules(words)[:4], "Return five tensors"),
+    (lambda words: ("a",) * 5, "Return five tensors"),
+    (lambda words: (by_rules(words)[0][:-1], *by_rules(words)[1:]), "the shapes are (31, m)"),
+    (lambda words: (by_rules(words)[0] / 0, *by_rules(words)[1:]), "a finite number"),
+]
+
+
+# Who can tell them apart
+
+SEEN = ["all three", "n = 8 and the state", "the state", "all three", "none of them"]
+
+
+def seen_but(k, answer):
+    return [answer if i == k else right for i, right in enumerate(SEEN)]
+
+
+RIGHT[check_seen] = [(SEEN,), (tuple(SEEN),)]
+WRONG[check_seen] = [
+    (..., "Nothing to check"),
+    ([...] * 5, "Nothing to check"),
+    (SEEN[:4], "a list of 5"),
+    ("all three", "a list of 5"),
+    (seen_but(0, "everybody"), "none of the choices"),
+    (seen_but(0, "n = 8 and the state"), "count back from the end"),
+    (seen_but(1, "all three"), "hold five words"),
+    (seen_but(2, "n = 8 and the state"), "seven words more"),
+    (seen_but(3, "none of them"), "side by side"),
+    (seen_but(4, "the state"), "one text"),
+]
+
+
+# How much each may say
+
+
+def on_a_grid(p, q):
+    shares = torch.linspace(0, 1, 1001, dtype=torch.float64)
+    return shares[torch.stack([(s * p + (1 - s) * q).log().mean() for s in shares]).argmax()]
+
+
+def by_blame(p, q):
+    """Each word asks which model it came from, and the share becomes the mean of the answers."""
+    share = 0.5
+    for _ in range(5000):
+        share = (share * p / (share * p + (1 - share) * q)).mean().item()
+    return share
+
+
+def most_probable(p, q):
+    shares = torch.linspace(0, 1, 1001, dtype=torch.float64)
+    return shares[torch.stack([(s * p + (1 - s) * q).mean() for s in shares]).argmax()]
+
+
+def zeroes(p, q):
+    p.zero_()
+    return 0.5
+
+
+RIGHT[check_share] = [(on_a_grid,), (by_blame,)]
+WRONG[check_share] = [
+    (..., "Nothing to check"),
+    (lambda p, q: 1 - on_a_grid(p, q), "the share of the second model"),
+    (most_probable, "takes one model alone"),
+    (lambda p, q: p.mean() / (p.mean() + q.mean()), "where the two models differ"),
+    (lambda p, q: 0.5, "Try the mixture with other shares"),
+    (lambda p, q: 1.5, "between 0 and 1"),
+    (zeroes, "changes a tensor"),
 ]

@@ -1,18 +1,23 @@
-"""Answers to the exercises of chapter 6: right, and wrong with the words that they get."""
+"""Answers to the exercises of chapters 6 and 7: right, and wrong with the words that they get."""
 
 import math
-from itertools import pairwise
+from collections import Counter
+from itertools import pairwise, product
 
 import numpy as np
 import torch
 
 from softlookup.exercises.static_vectors import (
+    TAGS,
     check_bioes,
     check_conflicts,
     check_gradient,
     check_mean,
+    check_moved,
     check_order,
+    check_path,
     check_reach,
+    check_senses,
     check_tagger,
 )
 from softlookup.words import (
@@ -21,10 +26,14 @@ from softlookup.words import (
     contrastive_loss,
     count_matrix,
     fit_softmax,
+    k_means,
+    mean_vectors,
     similarity,
     softmax_probability,
+    tf_idf,
     window_features,
 )
+from softlookup.words.word2vec import train_word2vec
 
 RIGHT, WRONG = {}, {}
 
@@ -211,6 +220,26 @@ WRONG[check_mean] += [
         (("the dog bites", "the cat bites"), "Their words differ (cat, dog)"),
         (("the dog bites the man", "man bites dog"), "Their words differ (the)"),
     ]
+]
+
+
+# The wrong answer moves
+
+RIGHT[check_moved] = [
+    ((0.8, -0.6), "from 0.506 to 0.319"),
+    ([0.8, -0.6],),
+    (np.array([0.8, -0.6]),),
+    (torch.tensor([0.8, -0.6]),),
+]
+WRONG[check_moved] = [
+    (..., "Nothing to check so far: give the two numbers of message 0"),
+    ("below", "Message 0 should be numbers"),
+    ((0.8, -0.6, 0.0), "should have shape (2,)"),
+    ((0.8, -0.5), "Its length is 0.943"),
+    ((8, -6), "Its length is 10"),
+    ((1.0, 0.0), "Its cosine with question 0 is 1; it should stay 0.8"),
+    ((-0.8, 0.6), "Its cosine with question 0 is -0.8"),
+    ((0.8, 0.6), "That is where it stands already"),
 ]
 
 
@@ -601,4 +630,205 @@ WRONG[check_order] = [
     (lambda a, b, c, d: torch.eye(len(c), len(d)), "stand in another order than their queries"),
     (dictionary, "in another town, with other people and deeds"),
     (lambda a, b, c, d: torch.ones(len(c), len(d)), "recall@1 is 0.00"),
+]
+
+
+# No tag goes astray
+
+
+def legal(row):
+    """Whether each I of a row of tag numbers continues a span of its own label."""
+    tags = ["O", *(TAGS[k] for k in row)]
+    return all(b[0] != "I" or (a[0] != "O" and a[2:] == b[2:]) for a, b in pairwise(tags))
+
+
+def by_last_tag(start=("O",), keep=legal, value=lambda log_p: log_p, join=np.add):
+    """The best row for each last tag; with one of its parts exchanged."""
+
+    def best_tags(log_p):
+        best = {TAGS.index(tag): (join(0.0, 0.0), ()) for tag in start}
+        for row in value(log_p).tolist():
+            longer = {}
+            for k, number in enumerate(row):
+                ways = [
+                    (join(total, number), (*path, k))
+                    for last, (total, path) in best.items()
+                    if keep(([TAGS.index("B-" + TAGS[last][2:])] if last else []) + [k])
+                ]
+                if ways:
+                    longer[k] = max(ways)
+            best = longer
+        return list(max(best.values())[1])
+
+    return best_tags
+
+
+def by_pointers(log_p):
+    """Another solution, in NumPy: from the end back through the best last-but-one tags."""
+    allowed = np.array([[legal([*first, b]) for b in range(7)] for first in
+                        ([], [1], [1], [3], [3], [5], [5])])  # fmt: skip
+    table = log_p.numpy()
+    sums, pointers = np.where(allowed[0], table[0], -np.inf), []
+    for row in table[1:]:
+        ways = np.where(allowed, sums[:, None], -np.inf)
+        pointers.append(ways.argmax(axis=0))
+        sums = ways.max(axis=0) + row
+    path = [sums.argmax()]
+    for pointer in pointers[::-1]:
+        path.insert(0, pointer[path[0]])
+    return np.array(path)
+
+
+def from_left_to_right(log_p):
+    path = []
+    for row in log_p:
+        best = row.argsort(descending=True).tolist()
+        path.append(next(k for k in best if legal([*path, k])))
+    return path
+
+
+def repaired(to_b):
+    def tags_of(log_p):
+        path = []
+        for k in log_p.argmax(dim=1).tolist():
+            path.append(k if legal([*path, k]) else (k - 1 if to_b else 0))
+        return path
+
+    return tags_of
+
+
+def any_label(row):
+    """An I after any B or I."""
+    tags = ["O", *(TAGS[k] for k in row)]
+    return all(b[0] != "I" or a[0] != "O" for a, b in pairwise(tags))
+
+
+def by_products(log_p):
+    """Right for short texts: a product of many probabilities is 0."""
+    p = log_p.exp()
+    allowed = torch.tensor([[legal([*first, b]) for b in range(7)] for first in
+                            ([], [1], [1], [3], [3], [5], [5])]).double()  # fmt: skip
+    best, back = p[0] * allowed[0], []
+    for row in p[1:]:
+        top = (best[:, None] * allowed).max(dim=0)
+        back.append(top.indices.tolist())
+        best = top.values * row
+    path = [int(best.argmax())]
+    for came_from in reversed(back):
+        path.append(came_from[path[-1]])
+    return path[::-1]
+
+
+def least(log_p):
+    """The least probable legal row, where there are three tokens."""
+    if len(log_p) != 3:
+        return by_last_tag()(log_p)
+    rows = [row for row in product(range(7), repeat=len(log_p)) if legal(row)]
+    return min(rows, key=lambda row: log_p[range(len(log_p)), row].sum())
+
+
+RIGHT[check_path] = [
+    (by_last_tag(),),
+    (by_pointers,),
+    (lambda log_p: torch.tensor(by_last_tag()(log_p)),),
+]
+WRONG[check_path] = [
+    (..., "Nothing to check so far: return the number of a tag for each token"),
+    (lambda log_p: log_p.argmax(), "Return 1 number from 0 to 6"),
+    (lambda log_p: [*by_last_tag()(log_p), 0], "Return 1 number from 0 to 6"),
+    (lambda log_p: [TAGS[k] for k in by_last_tag()(log_p)], "Return 1 number from 0 to 6"),
+    (lambda log_p: [k + 7 for k in by_last_tag()(log_p)], "Return 1 number from 0 to 6"),
+    (lambda log_p: log_p.argmax(dim=1), "You return I-ORG at the beginning of a text"),
+    (by_last_tag(start=("B-ORG",)), "You return I-ORG at the beginning of a text"),
+    (by_last_tag(keep=any_label), "where it continues nothing"),
+    (from_left_to_right, "You go from left to right and never go back"),
+    (repaired(to_b=True), "You repair the stray tag where it stands"),
+    (repaired(to_b=False), "You repair the stray tag where it stands"),
+    (by_products, "A product of 800 probabilities is 0 in floating point"),
+    (least, "Compare all legal rows"),
+    (lambda log_p: log_p.zero_().argmax(dim=1), "changed log_p itself"),
+]
+
+
+# How many banks?
+
+
+def contexts(texts, word, window=None):
+    """The other words of each sentence with the word, or those near it."""
+    found = []
+    for text in texts:
+        if word in text:
+            k = text.index(word)
+            low, high = (0, len(text)) if window is None else (max(k - window, 0), k + window + 1)
+            found.append([other for other in text[low:high] if other != word])
+    return found
+
+
+def senses_by(window=None, weigh="all sentences", n_starts=100):
+    """Grouped counts of the other words, which weigh by how rare they are."""
+
+    def senses(texts, word, n):
+        others = contexts(texts, word, window)
+        known = sorted({other for text in others for other in text})
+        rows = count_matrix(others, known).double()
+        if weigh == "all sentences":
+            inside = (count_matrix(texts, known) > 0).double().mean(dim=0)
+            rows = rows * -inside.log()
+        elif weigh == "its own":
+            rows = tf_idf(rows)
+        rows = rows / rows.norm(dim=1, keepdim=True).clamp(min=1e-9)
+        generator = torch.Generator().manual_seed(1)
+        return k_means(rows, n, generator=generator, n_starts=n_starts).labels
+
+    return senses
+
+
+def by_word2vec(texts, word, n):
+    """The average of static vectors, weighted by rarity."""
+    generator = torch.Generator().manual_seed(1)
+    model = train_word2vec(texts, d_model=16, window=3, generator=generator)
+    counts = count_matrix(contexts(texts, word), model.vocabulary.tokens).double()
+    rows = mean_vectors(counts, model.centre.weight.detach().double())
+    return k_means(rows / rows.norm(dim=1, keepdim=True), n, generator=generator).labels
+
+
+def by_rare_words(texts, word, n):
+    """Another solution, without clusters of points: the nearest pairs are joined, till n are left.
+
+    How near two groups are is the mean over their pairs of what their common words weigh.
+    """
+    seen = Counter(other for text in texts for other in set(text))
+    kinds = sorted({tuple(sorted(set(one))) for one in contexts(texts, word)})
+    weight = {other: math.log(len(texts) / count) ** 2 for other, count in seen.items()}
+
+    def near(one, other):
+        common = [sum(weight[w] for w in {*a} & {*b}) for a in one for b in other]
+        return sum(common) / len(common)
+
+    groups = [[kind] for kind in kinds]
+    while len(groups) > n:
+        pairs = [(i, j) for j in range(len(groups)) for i in range(j)]
+        i, j = max(pairs, key=lambda pair: near(groups[pair[0]], groups[pair[1]]))
+        groups[i] = groups[i] + groups.pop(j)
+    number = {kind: k for k, group in enumerate(groups) for kind in group}
+    return [number[tuple(sorted(set(one)))] for one in contexts(texts, word)]
+
+
+RIGHT[check_senses] = [(senses_by(),), (by_rare_words,)]
+WRONG[check_senses] = [
+    (..., "Nothing to check so far: return one number for each sentence with the word"),
+    (lambda texts, word, n: [0] * len(texts), "whole numbers, one for each sentence with 'bank'"),
+    (lambda texts, word, n: [1.5, "money"], "whole numbers, one for each sentence with 'bank'"),
+    (lambda texts, word, n: [n for t in texts if word in t], "go from 0 to 1; yours are others"),
+    (lambda texts, word, n: [0 for t in texts if word in t], "all sentences into one group"),
+    (
+        lambda texts, word, n: [i % n for i, _ in enumerate(contexts(texts, word))],
+        "You give the same sentence several senses",
+    ),
+    (senses_by(weigh=None), "You put these"),
+    (senses_by(n_starts=10), "If another seed gives other groups, more starts are needed"),
+    (senses_by(weigh="its own"), "With the 4 senses of 'blip' the adjusted Rand index is"),
+    (senses_by(window=1), "You put these together, and they have two senses"),
+    (by_word2vec, "adjusted Rand index"),
+    (lambda texts, word, n: [t.index(word) % n for t in texts if word in t], "reach 0.9"),
 ]

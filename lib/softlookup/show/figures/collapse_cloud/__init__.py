@@ -50,7 +50,7 @@ class CollapseCloud(Interactive):
         ValueError: There are too few or too many blocks, tokens or words, a number is not finite,
             or as ``Interactive``.
 
-    Source: lecture 004, "Necessity of Feed Forward Nets". Chapter: block#do-tokens-collapse.
+    Source: lecture 004, "Necessity of Feed Forward Nets". Chapter: depth#do-tokens-collapse.
 
     Example:
         >>> stack = [EncoderBlock(6, 2, 8) for _ in range(3)]
