@@ -59,7 +59,7 @@ def call_of(parts: SimpleNamespace, n: int, d_k: int) -> Callable[[], None]:
 
 
 def step_of(parts: SimpleNamespace) -> Callable[[], None]:
-    """One training step of chapter 21's GPT: forward, backward, and its two optimizers."""
+    """One training step of the book's GPT: forward, backward, and its two optimizers."""
     sizes = parts.capstone.SIZES["cpu"]
     shape = [sizes[name] for name in ("n_context", "d_model", "n_heads", "n_layers")]
     torch.manual_seed(17)
@@ -86,7 +86,7 @@ def checking_rows() -> list[list[str]]:
     calls = {
         "a call of attention, n = 7": [call_of(parts, 7, 5) for parts in copies],
         "a call of attention, n = 512": [call_of(parts, 512, 64) for parts in copies],
-        "a training step of chapter 21's GPT": [step_of(parts) for parts in copies],
+        "a training step of the book's GPT": [step_of(parts) for parts in copies],
     }
     rows = []
     for name, (checked, bare) in calls.items():

@@ -1,6 +1,6 @@
 """The idea ledger: one text, one task, one idea more in each row, and what it bought.
 
-The text is the book's own prose; every tenth paragraph is held out, as in chapter 8. Each model
+The text is the book's own prose; every tenth paragraph is held out. Each model
 gives the next byte a probability. ``--rates`` tries the learning rates and the sizes of counting on
 a part of the *training* text; the best of them stand below. What is measured goes into
 ``ideas.json`` at once: a measurement that was broken off goes on where it was, and a whole one is

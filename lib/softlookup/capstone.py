@@ -1,4 +1,4 @@
-"""Chapter 21's GPT of letters, in one process or many.
+"""The chapter on training's GPT of letters, in one process or many.
 
     python -m softlookup.capstone run.safetensors
     torchrun --nproc-per-node=2 -m softlookup.capstone run.safetensors --kind fsdp
@@ -41,7 +41,7 @@ SIZES: Mapping[str, Mapping[str, int]] = {
     "big": {"n_steps": 400, "d_model": 384, "n_heads": 6, "n_layers": 6,
             "n_context": 128, "batch_size": 32},
 }  # fmt: skip
-"""How large the run is in each tier; chapter 21 takes its sizes from here."""
+"""How large the run is in each tier; the chapter on training takes its sizes from here."""
 
 
 def train_capstone(
@@ -141,7 +141,7 @@ def _letters() -> tuple[Tensor, int]:
 
 
 def _main() -> None:
-    parser = argparse.ArgumentParser(description="Train chapter 21's GPT of letters.")
+    parser = argparse.ArgumentParser(description="Train the GPT of letters.")
     parser.add_argument("path", help="where the checkpoint is kept")
     parser.add_argument("--kind", choices=KINDS, default="ddp")
     parser.add_argument("--tier", choices=TIERS, help="how large; what fits, if left out")

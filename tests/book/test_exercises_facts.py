@@ -41,6 +41,7 @@ from softlookup.exercises import (
     recurrence,
     seq2seq,
     soft_lookup,
+    static_vectors,
     tasks,
     tokenization,
     transformer,
@@ -180,6 +181,42 @@ def test_the_optimum_by_pmi_is_the_least_loss():
 
     for nudge in torch.eye(4).double().view(4, 2, 2):
         assert loss(best) < min(loss(best + 0.01 * nudge), loss(best - 0.01 * nudge))
+
+
+# 7. Word vectors, and where they break
+
+
+def test_the_best_row_of_tags_is_the_best_of_all_legal_rows():
+    tags = static_vectors.TAGS
+    short = [log_p for log_p in static_vectors._path_cases() if len(log_p) <= 3]
+    assert len(short) == 5
+    for log_p in short:
+        legal = [
+            row
+            for row in itertools.product(range(7), repeat=len(log_p))
+            if all(
+                b[0] != "I" or a[1:] == b[1:]
+                for a, b in itertools.pairwise(["O", *(tags[k] for k in row)])
+            )
+        ]
+        sums = [sum(log_p[i, k].item() for i, k in enumerate(row)) for row in legal]
+        assert static_vectors._best_path(log_p) == list(legal[sums.index(max(sums))])
+
+
+def test_a_product_of_so_many_probabilities_is_zero():
+    *_, longest = static_vectors._path_cases()
+    best = longest[range(len(longest)), static_vectors._best_path(longest)]
+    assert best.exp().prod() == 0 > best.sum() > -math.inf
+
+
+def test_each_sentence_of_the_invented_words_has_one_sense():
+    for texts, word, senses in static_vectors._sense_cases():
+        holding = [" ".join(text) for text in texts if word in text]
+        assert len(holding) == len(senses)
+        sense_of = dict(zip(holding, senses, strict=True))
+        assert [sense_of[text] for text in holding] == senses
+        assert all(text.split().count(word) == 1 for text in holding)
+    assert [len(set(senses)) for _, _, senses in static_vectors._sense_cases()] == [2, 3, 4]
 
 
 # 6. Tokenization

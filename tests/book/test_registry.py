@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,31 @@ def test_links_are_filled_with_the_numbers_of_their_chapters():
 
 
 NOTED = [path for path in (registry.ROOT / "chapters").glob("*.*") if path.suffix != ".yml"]
+
+
+LINKED = re.compile(r"\[[^\]\[]*\]\([^)\s]+\)")
+ANOTHER_BOOKS = re.compile(r"^- .*|Source: .*| \d+ of their book", re.MULTILINE)
+BARE = re.compile(r"\b[Cc]hapters? \d+.{0,30}")
+
+
+def sources(path: Path) -> Iterator[str]:
+    """The text of a page or a module; of a notebook, that of each cell."""
+    text = path.read_text(encoding="utf-8")
+    cells = json.loads(text)["cells"] if path.suffix == ".ipynb" else [{"source": [text]}]
+    yield from ("".join(cell["source"]) for cell in cells)
+
+
+@pytest.mark.parametrize("path", NOTED, ids=lambda path: path.stem)
+def test_a_chapters_number_stands_only_in_a_link(path):
+    """`make links` sets those in links; any other is wrong once a chapter is put before it."""
+    texts = (ANOTHER_BOOKS.sub("", LINKED.sub("", text)) for text in sources(path))
+    assert [bare for text in texts for bare in BARE.findall(text)] == []
+
+
+def test_the_library_calls_a_chapter_by_its_name():
+    modules = (registry.ROOT / "lib").rglob("*.py")
+    texts = (ANOTHER_BOOKS.sub("", text) for path in modules for text in sources(path))
+    assert [bare for text in texts for bare in BARE.findall(text)] == []
 
 
 @pytest.mark.parametrize("path", NOTED, ids=lambda path: path.stem)

@@ -340,7 +340,7 @@ def test_of_the_chapters_whose_sizes_change_one_leaves_the_card_idle():
     found = RECORD["big"][CARD]
     assert {name for name in tiers.RESULTS if found.get(name, {}).get("bytes") == 0} == {"word2vec"}
     text = page_text()
-    assert "they are toys, or the word vectors of chapter 5;" in text
+    assert "they are toys, or the word vectors of [chapter 5](05_word2vec.ipynb);" in text
     assert registry.by_name()["word2vec"].number == 5
 
 
@@ -356,7 +356,7 @@ def test_results_that_hang_on_the_book_are_those_whose_training_reads_it():
         module = exercises / f"{name}_models.py"
         text += module.read_text(encoding="utf-8") if module.exists() else ""
         readers |= {name} if "book_prose" in text else set()
-    # Chapter 9 reads the book as well, but its result counts verbs of planted sentences.
+    # That chapter reads the book as well, but its result counts verbs of planted sentences.
     assert readers - {"neural_language_models"} == {*tiers.OF_THE_BOOK}
 
 

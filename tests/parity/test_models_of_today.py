@@ -1,4 +1,4 @@
-"""What chapter 22 quotes of published models is what transformers' configuration classes say."""
+"""What the book quotes of published models is what transformers' configuration classes say."""
 
 import ast
 import importlib

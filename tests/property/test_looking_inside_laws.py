@@ -1,4 +1,4 @@
-"""Laws of chapter 23's instruments, on whatever hypothesis comes up with."""
+"""Laws of the instruments for looking inside, on whatever hypothesis comes up with."""
 
 import torch
 from hypothesis import given, settings

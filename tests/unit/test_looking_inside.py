@@ -1,4 +1,4 @@
-"""Chapter 23's instruments: maps, rollout, the lens, patching, induction, by hand and by loops."""
+"""The instruments: maps, rollout, the lens, patching, induction, by hand and by loops."""
 
 import pytest
 import torch

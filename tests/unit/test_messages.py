@@ -245,7 +245,7 @@ class TestCard:
 
 
 def test_the_lectures_two_sentences_stand_in_one_place():
-    """The figure, the exercises and the cells of chapter 2 have the same two documents."""
+    """Figure, exercises and cells have the same two documents."""
     from softlookup.exercises import counting
     from softlookup.show.figures import tfidf_bench
 

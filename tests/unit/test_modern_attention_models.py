@@ -1,4 +1,4 @@
-"""The planted language of chapter 22, its reader, and the small GPT."""
+"""The planted language of the chapter on modern attention, its reader, and the small GPT."""
 
 import math
 

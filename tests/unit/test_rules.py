@@ -225,7 +225,7 @@ def test_spans_are_slices_in_order_that_do_not_overlap():
 
 
 def test_the_baseline_that_chapter_2_must_beat():
-    """The numbers that chapters 1 and 2 print: the rules find little, and are not even precise."""
+    """The numbers that are printed: the rules find little, and are not even precise."""
     for part, wanted in zip(split(messages()), [(29, 14, 156), (5, 3, 51)], strict=True):
         fired = [(rule_filter(m.text), m.spam) for m in part]
         counts = [fired.count(pair) for pair in [(True, True), (True, False), (False, True)]]

@@ -1,4 +1,4 @@
-"""The pictures of chapter 23: what is drawn where, and what is refused."""
+"""The pictures of the chapter on looking inside: what is drawn where, and what is refused."""
 
 import matplotlib.pyplot as plt
 import numpy as np

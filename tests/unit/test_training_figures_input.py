@@ -1,4 +1,4 @@
-"""The figures of chapter 21 in Python: what they hand to the page, and what they refuse."""
+"""The figures on training in Python: what they hand to the page, and what they refuse."""
 
 import json
 import math

@@ -20,7 +20,7 @@ LECTURE_SENTENCES = (
     "This is a sentence. This is another sentence.",
     "This is not a sentence. Yet another not a sentence",
 )
-"""The two documents of lecture 000, its x_1 and x_2, on which chapter 2 counts words."""
+"""The two documents of lecture 000, its x_1 and x_2, on which the book counts words."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Checks for the exercises of chapter 14: scaled dot-product self-attention."""
+"""Checks: scaled dot-product self-attention."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Checks of chapter 19: the drawing, LayerNorm and its gradient, a block, a memory that adds."""
+"""Checks: the drawing, LayerNorm and its gradient, a block, a memory that adds."""
 
 from collections.abc import Callable
 from types import SimpleNamespace

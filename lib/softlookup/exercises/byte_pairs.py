@@ -1,4 +1,4 @@
-"""Checks of chapter 7 on choosing sub-words: one merge of counted words, and better pieces."""
+"""Checks of exercises on choosing sub-words: one merge of counted words, and better pieces."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Checks of chapter 2: the slide's tables, rarity, softmax, bags of pairs, two spam filters."""
+"""Checks: the slide's tables, rarity, softmax, bags of pairs, two spam filters."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Checks of chapter 12: an empty text, many texts, beams, lengths, a die, the best text, heat."""
+"""Checks: an empty text, many texts, beams, lengths, a die, the best text, heat."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Checks of chapter 20: a measure by hand, no skip, small writes, paths, a stack run backwards."""
+"""Checks: a measure by hand, no skip, small writes, paths, a stack run backwards."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Checks of chapter 3: lookup, set cosine, chance, a late word, judges, tables for a pencil."""
+"""Checks: lookup, set cosine, chance, a late word, judges, tables for a pencil."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Checks of chapter 8: perplexity, two steps, bits, texts, edges, smoothing, choice, three more."""
+"""Checks: perplexity, two steps, bits, texts, edges, smoothing, choice, three more."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Checks of chapter 15: counter-examples, invariance, a third key, a crossover, places, hops."""
+"""Checks: counter-examples, invariance, a third key, a crossover, places, hops."""
 
 import math
 from collections.abc import Callable, Sequence

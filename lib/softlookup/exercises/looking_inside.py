@@ -1,4 +1,4 @@
-"""Checks of chapter 23: two maps, patching, a head by its score, paths, planted directions."""
+"""Checks: two maps, patching, a head by its score, paths, planted directions."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Checks of chapter 16: the layer, its sum, PyTorch's twin, pruning, one number, a disguise."""
+"""Checks: the layer, its sum, PyTorch's twin, pruning, one number, a disguise."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""The models behind the exercises of chapter 16: heads alike, six heads, heads in disguise."""
+"""The models behind the exercises on many heads: heads alike, six heads, heads in disguise."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache

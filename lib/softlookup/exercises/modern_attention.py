@@ -1,4 +1,4 @@
-"""Checks of chapter 22: caches, reach, sinks, tiles, states, gradients, features."""
+"""Checks: caches, reach, sinks, tiles, states, gradients, features."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Checks of chapter 20: gaps, a likelihood, a width, a leak, and what conditionals say."""
+"""Checks: gaps, a likelihood, a width, a leak, and what conditionals say."""
 
 import math
 from collections.abc import Callable

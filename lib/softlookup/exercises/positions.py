@@ -1,4 +1,4 @@
-"""Checks of chapter 19: a sum, a table without labels, a base, a ripple, two rotary riddles."""
+"""Checks: a sum, a table without labels, a base, a ripple, two rotary riddles."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Checks of chapter 10: two steps, a silent block, PyTorch's cell, BPTT, recall, depth, a scan."""
+"""Checks: two steps, a silent block, PyTorch's cell, BPTT, recall, depth, a scan."""
 
 from copy import deepcopy
 from functools import cache

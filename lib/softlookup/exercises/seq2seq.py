@@ -1,4 +1,4 @@
-"""Checks of chapter 11: losses, reversal, paths, multiplications, alignments without a network."""
+"""Checks: losses, reversal, paths, multiplications, alignments without a network."""
 
 import itertools
 import math

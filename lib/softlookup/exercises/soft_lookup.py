@@ -1,4 +1,4 @@
-"""Checks for the exercises of chapter 13: attention as soft lookup and kernel smoothing."""
+"""Checks: attention as soft lookup and kernel smoothing."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Checks of chapter 1: families, scores by hand, a pattern, tests that catch, rules, names."""
+"""Checks: families, scores by hand, a pattern, tests that catch, rules, names."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Checks of chapter 7: fertility, a table's share, ways to cut, the next character, and merges."""
+"""Checks: fertility, a table's share, ways to cut, the next character, and merges."""
 
 from collections.abc import Mapping
 

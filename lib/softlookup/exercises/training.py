@@ -1,4 +1,4 @@
-"""Checks of chapter 21: a rate, a shared batch, what is left of a step, rounding, and a cache."""
+"""Checks: a rate, a shared batch, what is left of a step, rounding, and a cache."""
 
 import math
 from collections.abc import Callable

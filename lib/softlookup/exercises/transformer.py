@@ -1,4 +1,4 @@
-"""Checks of chapter 18: counting parameters, the best wrong order, BLEU, a decoder, resampling."""
+"""Checks: counting parameters, the best wrong order, BLEU, a decoder, resampling."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Checks of chapter 5: the number of pairs, one column of a table, the noise, analogies."""
+"""Checks: the number of pairs, one column of a table, the noise, analogies."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Checks of chapter 5: a gradient, where it is zero, and how near one table comes to that."""
+"""Checks: a gradient, where it is zero, and how near one table comes to that."""
 
 import math
 

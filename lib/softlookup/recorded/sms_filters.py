@@ -1,7 +1,7 @@
 """Spam filters on real messages: what logistic regression makes of each way of counting.
 
 The SMS Spam Collection is divided as the book's own messages are; words and rarities come from the
-training messages alone. Each way of counting gets a filter, and the three rules of chapter 1 are
+training messages alone. Each way of counting gets a filter, and the three rules by hand are
 asked as well.
 """
 

@@ -1,4 +1,4 @@
-"""A small Transformer reads real French, beside the recurrent translators of chapter 11.
+"""A small Transformer reads real French, beside the recurrent translators.
 
 The captions of Multi30k, the words that are known, the number of batches and the scores are those
 of ``seq2seq_multi30k``; only the model is another one. How good are its translations of captions

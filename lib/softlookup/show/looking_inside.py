@@ -1,4 +1,4 @@
-"""Pictures of chapter 23: arrows between tokens, maps side by side."""
+"""Pictures of the chapter on looking inside: arrows between tokens, maps side by side."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""From text to ids and back: the tokenizers of chapter 7 and what they are made of.
+"""From text to ids and back: the tokenizers and what they are made of.
 
 Read in this order:
 

@@ -1,4 +1,4 @@
-"""Answers to the exercises of chapter 10: right, and wrong with the words that they get."""
+"""Answers to the exercises of a chapter: right, and wrong with the words that they get."""
 
 from functools import cache
 

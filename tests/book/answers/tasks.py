@@ -1,4 +1,4 @@
-"""Answers to the exercises of chapter 1: right, and wrong with the words that they get."""
+"""Answers to the exercises of a chapter: right, and wrong with the words that they get."""
 
 import re
 from fractions import Fraction
