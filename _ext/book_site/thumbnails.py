@@ -26,6 +26,7 @@ BEST = {
     "embeddings": "fig-embeddings-king",
     "vector_search": "fig-search-topics",
     "word2vec": "fig-word2vec-analogies",
+    "document_vectors": "fig-document-question",
     "static_vectors": "fig-static-influence",
     "tokenization": "fig-tokenization-merge-tree",
     "language_models": "fig-lm-cat",

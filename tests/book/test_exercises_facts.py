@@ -37,6 +37,7 @@ from softlookup.exercises import (
     decoding,
     looking_inside,
     many_heads,
+    neural_language_models,
     positions,
     recurrence,
     seq2seq,
@@ -264,6 +265,21 @@ def test_the_fewest_tokens_are_those_of_the_shortest_row():
             if "".join(row) == word
         )
         assert byte_pairs.fewest_tokens({word: 3}, pieces) == 3 * shortest
+
+
+# 11. What was never read
+
+
+def test_who_can_tell_two_texts_apart_follows_from_their_words():
+    """By the last four words, the last seven, and all; a word that is not known is <unk>."""
+    text = cell("11_generalization.ipynb", "exercises")
+    pairs = re.findall(r"^\d\. \*(.+?)\* and \*(.+?)\*", text, re.MULTILINE)
+    found = []
+    for pair in pairs:
+        one, other = (re.sub("pony|zebra", "<unk>", words).split() for words in pair)
+        seen = one[-4:] != other[-4:], one[-7:] != other[-7:], one != other
+        found.append(neural_language_models.CHOICES[3 - sum(seen)])
+    assert found == [right for right, _ in neural_language_models.PAIRS_OF_TEXTS]
 
 
 # 8. Recurrence

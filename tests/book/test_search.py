@@ -110,7 +110,7 @@ def test_a_beginning_and_one_typo_are_forgiven(page, query):
             "my_numbers_differ#a-product-that-does-not-fit",
         ),
         ("k-means", "vector_search#clusters"),  # "means" alone says nothing
-        ("in-batch negatives", "static_vectors#the-batch-supplies-the-wrong-answers"),
+        ("in-batch negatives", "document_vectors#the-batch-supplies-the-wrong-answers"),
         ("quantization", "vector_search#optional-size-and-precision"),
     ],
     ids=["a printed error", "a term of small words", "a synonym", "a term that a section links"],

@@ -1,4 +1,4 @@
-"""Checks of chapters 6 and 7: averages, search by meaning; tags, what reaches what, senses."""
+"""Checks: averages, what moves and what pulls, search by meaning; tags, reach, a tagger, senses."""
 
 import math
 import random

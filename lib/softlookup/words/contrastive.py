@@ -36,7 +36,7 @@ def contrastive_loss(
             or the temperature is not above 0.
 
     Source: Karpukhin et al. 2020, section 3.2, with cosines and a temperature; also called InfoNCE.
-    Chapter: static_vectors#the-batch-supplies-the-wrong-answers.
+    Chapter: document_vectors#the-batch-supplies-the-wrong-answers.
 
     Example:
         >>> right = torch.eye(2)

@@ -132,7 +132,7 @@ def recall_at_k(scores: Annotated[Float[Tensor, "n m"], Finite], k: Size = 1) ->
         ValueError: There is no query, fewer documents than queries, a score is not finite, or k is
             below 1 or above m.
 
-    Source: Karpukhin et al. 2020, section 5. Chapter: static_vectors#finding-the-right-message.
+    Source: Karpukhin et al. 2020, section 5. Chapter: document_vectors#finding-the-right-message.
 
     Example:
         >>> scores = torch.tensor([[0.9, 0.1, 0.0], [0.5, 0.4, 0.3], [0.1, 0.2, 0.3]])

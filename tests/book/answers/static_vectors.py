@@ -1,4 +1,4 @@
-"""Answers to the exercises of chapters 6 and 7: right, and wrong with the words that they get."""
+"""Answers to the exercises of two chapters: right, and wrong with the words that they get."""
 
 import math
 from collections import Counter
