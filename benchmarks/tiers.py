@@ -46,7 +46,7 @@ PROCESSOR = "processor"
 
 RESULTS = {
     "word2vec": "f'{excluded:.0%} of analogies'",
-    "neural_language_models": "f'{scores[\"window, n = 8\"][2]:.0%} of verbs'",
+    "generalization": "f'{scores[\"window, n = 8\"][2]:.0%} of verbs'",
     "seq2seq": "f'{exact[0]:.1%} of sentences'",
     "transformer": "f'{right[\"Transformer\"].double().mean():.1%} of sentences'",
     "training": "f'{table[\"GPT, letters\"]:.2f} bits a byte'",
