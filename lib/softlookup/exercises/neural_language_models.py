@@ -1,4 +1,4 @@
-"""Checks of chapters 10 and 11: networks by hand, backwards, in training; what was never read."""
+"""Checks of the networks by hand, backwards and in training; and of what was never read."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Answers to the exercises of chapters 10 and 11: right, and wrong with the words they get."""
+"""Answers to the exercises of two chapters: right, and wrong with the words that they get."""
 
 import math
 
