@@ -29,14 +29,14 @@ _BETTER_BY, _SHARE_ENOUGH, _LOSS_ENOUGH = 0.05, 0.8, 0.1
 def check_book_model(my_model: Answer) -> str:
     """Score a model of the book's prose: its perplexity beside that of Kneser and Ney's counts.
 
-    The counts are tuned, with the n and the discount that chapter 8 chose on a development text:
+    The counts are tuned, with the n and the discount that the book chose on a development text:
     to turn these two again gains next to nothing.
 
     Args:
         my_model: The learner's function of (texts, words). It returns a function of a history that
             gives one probability for each of ``words``.
 
-    Chapter: neural_language_models#project-the-next-word-of-this-book
+    Chapter: generalization#project-the-next-word-of-this-book
     """
     words, texts, held_out, baseline = _book()
     next_word = _function(my_model(texts, words), "my_model", "of a history")
@@ -188,7 +188,7 @@ def _book() -> tuple[list[str], list[list[str]], list[list[str]], float]:
         [[word if word in known else "<unk>" for word in text] for text in texts]
         for texts in (learned, held_out[::2])
     )
-    model = KneserNey(learned, n=4, words=words, discount=0.9)  # as chapter 8 chose them
+    model = KneserNey(learned, n=4, words=words, discount=0.9)  # as the book chose them
     total = sum(model.log_probability(text) for text in held_out)
     n_tokens = sum(len(text) + 1 for text in held_out)
     return model.words, learned, held_out, perplexity(total, n_tokens)

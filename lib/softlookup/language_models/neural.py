@@ -148,7 +148,7 @@ class RecurrentLM(_NeuralLM):
         ValueError: A size is no integer or too small, or as ``LanguageModel``.
 
     Source: Mikolov et al. 2010; lecture 001, "Types of Neural Language Models".
-    Chapter: neural_language_models#a-state-that-remembers.
+    Chapter: generalization#a-state-that-remembers.
 
     Example:
         >>> model = RecurrentLM(["yes", "no"], d_model=5, d_hidden=7)
@@ -290,7 +290,7 @@ def train_side_by_side(
             a number is out of range, or the loss grows beyond all bounds.
 
     Source: Kingma and Ba 2015.
-    Chapter: neural_language_models#a-cell-that-can-hold-on.
+    Chapter: generalization#a-cell-that-can-hold-on.
 
     Example:
         >>> models = [RecurrentLM(["yes", "no"], d_model=3, d_hidden=5) for _ in range(2)]

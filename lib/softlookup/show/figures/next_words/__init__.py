@@ -43,7 +43,7 @@ class NextWords(Interactive):
             holds a word that is not among them; or as ``Interactive``.
 
     Source: lecture 001, "Neural Language Models".
-    Chapter: neural_language_models#optional-six-opinions.
+    Chapter: generalization#optional-six-opinions.
 
     Example:
         >>> texts = [["the", "dog", "barks"]]

@@ -35,7 +35,7 @@ class WindowReach(Interactive):
             than there are, ``n`` is out of range; or as ``Interactive``.
 
     Source: lecture 001, "Evolution: From Statistical to Neural Language Models".
-    Chapter: neural_language_models#how-far-does-a-window-reach.
+    Chapter: generalization#how-far-does-a-window-reach.
 
     Example:
         >>> WindowReach("dogs", [["near", "the", "tree"]], "wait", n_phrases=1, n=5).name
