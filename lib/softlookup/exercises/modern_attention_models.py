@@ -1,4 +1,4 @@
-"""The models of the exercises and the cells: a reader of a planted language, and a small GPT on real prose."""
+"""The models behind the exercises: a reader of a planted language, and a small GPT on real prose."""
 
 from collections.abc import Callable
 
