@@ -1,4 +1,4 @@
-"""The models behind the exercises: a reader of a planted language, and a small GPT on real prose."""
+"""Models behind the exercises: a reader of a planted language, and a small GPT on real prose."""
 
 from collections.abc import Callable
 
