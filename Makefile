@@ -116,7 +116,7 @@ today: .venv/installed
 address:
 	@$(PYTHON) _ext/address.py "$(URL)"
 
-# After chapters were renamed: their numbers and files in the links to them.
+# After chapters were renamed or split: their numbers and files in the links to them.
 links: .venv/installed
 	$(BIN)/python _ext/links.py
 

@@ -1,7 +1,7 @@
 """The pages of the book: the one place that knows a chapter's number and its title.
 
 `_toc.yml` lists the pages in order. A page's name is its file's, without the number: the file
-`chapters/14_attention.ipynb` is chapter 14 and named `attention`. Everything else calls it by its
+`chapters/16_attention.ipynb` is chapter 16 and named `attention`. Everything else calls it by its
 name: docstrings ("Chapter: attention#masks"), links, the map of the book, the records of the
 benchmarks. So its number stands in the file's name alone, and its title in its first heading.
 """

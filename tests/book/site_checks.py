@@ -17,6 +17,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route
 from pypdf import PdfReader
 
+import registry
+
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
 BEST_PRACTICE = "best-practice"  # of a page as a whole: landmarks, headings
 LINK = ":is(a[href], [role=link])"
@@ -283,6 +285,11 @@ LAYOUT_SHIFT = """() => new Promise((done) => {
 LAY_OUT_ALL = "* { content-visibility: visible !important; }"
 OPEN_OPTIONAL = """() => document.querySelectorAll("details.optional-rest")
   .forEach((box) => { box.open = true; })"""
+
+
+def page_file(site: Path, name: str) -> Path:
+    """A page of the built site, by its name: chapters are renamed when one is put between them."""
+    return site / f"{registry.by_name()[name].docname}.html"
 
 
 def load_page(page: Page, path: Path, query: str = "") -> None:

@@ -256,7 +256,7 @@ def test_by_keyboard_alone_from_the_front_page_to_a_cell(browser, site):
         box = page.evaluate("document.activeElement.getBoundingClientRect().top")
         assert 0 < box < 900 - 50  # in sight, without scrolling
         page.keyboard.press("Enter")
-        page.wait_for_url(re.compile(r"/14_attention\.html#(check|cell)-"))
+        page.wait_for_url(re.compile(r"/\d\d_attention\.html#(check|cell)-"))
         anchor = page.url.partition("#")[2]
         assert page.locator(f"#{anchor}").is_visible()
         page.go_back()

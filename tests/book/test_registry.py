@@ -143,3 +143,31 @@ def test_a_chapter_that_moved_takes_its_links_along(tmp_path):
     expected = "[chapter 13](13_limits.ipynb#memory), [12.5](13_limits), [E12](13_limits#e12), 12"
     assert links.with_numbers(text, moved) == expected
     assert links.with_numbers(text, {}) == text
+
+
+PARTED = {"block": {"#norm"}, "depth": {"#collapse"}, "limits": {"#norm", "#memory"}}
+
+
+def test_links_follow_a_section_that_went_to_another_chapter(tmp_path):
+    pages = {
+        name: registry.Page(f"chapters/{number}_{name}", tmp_path / f"{number}_{name}.ipynb")
+        for number, name in ((19, "block"), (20, "depth"), (21, "limits"))
+    }
+    for here, text, expected in (
+        ("limits", "[chapter 19](19_block.ipynb#collapse)",
+         "[chapter 20](20_depth.ipynb#collapse)"),
+        ("limits", "[chapter 19](19_block.ipynb#norm)", "[chapter 19](19_block.ipynb#norm)"),
+        ("limits", "[there](19_block.ipynb#gone)", "[there](19_block.ipynb#gone)"),
+        ("block", "[below](#collapse), [above](#norm)",
+         "[below](20_depth.ipynb#collapse), [above](#norm)"),
+        ("block", "[Figure](#fig-x), [a table](19_block.html)",
+         "[Figure](#fig-x), [a table](19_block.html)"),
+        ("depth", "[chapter 19](19_block.ipynb#collapse)", "[chapter 20](#collapse)"),
+    ):  # fmt: skip
+        assert links.with_numbers(text, pages, PARTED, here) == expected
+
+
+def test_docstrings_follow_a_section_that_went_to_another_chapter():
+    text = "Chapter: block#collapse. Chapter: block#norm. See #norm, F#x and block#gone."
+    expected = "Chapter: depth#collapse. Chapter: block#norm. See #norm, F#x and block#gone."
+    assert links.with_homes(text, PARTED) == expected

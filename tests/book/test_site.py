@@ -30,6 +30,7 @@ from site_checks import (
     load_page,
     note_seen,
     open_page,
+    page_file,
     scroll_faults,
     seen_alone_faults,
     shift_faults,
@@ -243,15 +244,15 @@ def test_wide_things_scroll_by_keyboard(browser: Browser, site: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "places"),
     [
-        ("09_neural_language_models", "section > h2"),
-        ("19_positions", "section > h2"),
+        ("neural_language_models", "section > h2"),
+        ("positions", "section > h2"),
         ("library_words", "dt[id]"),
         ("glossary", "dt[id]"),
     ],
 )
 def test_a_link_into_a_page_leads_to_its_place(browser: Browser, site: Path, name, places) -> None:
     """On a phone, when the page is new: right below the bar, and at once."""
-    path = site / "chapters" / f"{name}.html"
+    path = page_file(site, name)
     found = BeautifulSoup(path.read_text("utf-8"), "lxml").select(places)
     for k in (len(found) // 3, 2 * len(found) // 3):
         place = found[k].get("id") or found[k].parent["id"]

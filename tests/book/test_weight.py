@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup
 from conftest import ROOT
 from docutils import nodes
 from PIL import Image
-from site_checks import load_page, open_page, watched
+from site_checks import load_page, open_page, page_file, watched
 
 import registry
 from book_site import assets, cards, formula_room, frame, pictures, thumbnails
@@ -130,7 +130,7 @@ SET = """() => [...document.querySelectorAll(".math")].map((one) => [
 @pytest.mark.browser
 def test_formulas_are_set_as_they_come_into_view(browser, site):
     with watched(browser, viewport={"width": 1280, "height": 800}) as (page, faults, loaded):
-        load_page(page, site / "chapters" / "14_attention.html")
+        load_page(page, page_file(site, "attention"))
         found = page.evaluate(SET)
         assert all(is_set for is_set, in_view in found if in_view)
         assert sum(is_set for is_set, _ in found) < len(found) / 4
@@ -144,7 +144,7 @@ def test_formulas_are_set_as_they_come_into_view(browser, site):
 @pytest.mark.browser
 def test_formulas_are_set_where_none_was_in_view_at_first(browser, site):
     with watched(browser, viewport={"width": 605, "height": 300}) as (page, _, _loaded):
-        load_page(page, site / "chapters" / "20_objectives.html")
+        load_page(page, page_file(site, "objectives"))
         assert not any(is_set for is_set, _ in page.evaluate(SET))
         page.keyboard.press("PageDown")
         page.wait_for_function("() => [...document.querySelectorAll('.math')]"
@@ -154,7 +154,7 @@ def test_formulas_are_set_where_none_was_in_view_at_first(browser, site):
 @pytest.mark.browser
 def test_paper_has_all_formulas_at_once(browser, site):
     with watched(browser) as (page, faults, _):
-        load_page(page, site / "chapters" / "14_attention.html")
+        load_page(page, page_file(site, "attention"))
         page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
         assert all(is_set for is_set, _ in page.evaluate(SET))
         assert not faults
