@@ -16,7 +16,7 @@ import registry
 
 LINK = re.compile(r"\[([^\]\[]*)\]\((?:(\d\d)_(\w+?)(\.ipynb)?)?(#[\w-]+)?\)")
 NAMED = re.compile(r"\b([a-z]\w+)(#[a-z][\w-]*)")
-HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+HEADING = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)
 
 Places = Mapping[str, set[str]]
 """The sections of each page, by the page's name, as links write them: `#memory`."""

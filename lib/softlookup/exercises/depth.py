@@ -183,8 +183,9 @@ def check_backwards(answer: Answer) -> str:
         case = f"With {n_blocks} block{'s' * (n_blocks > 1)}: "
         right = (x_1, x_2, *down)
         for k, name in enumerate(names):
-            compare(found[k], right[k], f"{case}{name}", mistakes[k], f"{case}{name} is off. "
-                    f"{asides[k]}", case=case, tolerance=1e-5)  # fmt: skip
+            otherwise = f"{case}{name} is off. {asides[k]}"
+            told = f"{case}{name}"
+            compare(found[k], right[k], told, mistakes[k], otherwise, case=case, tolerance=1e-5)
     return (
         "Thirty blocks, and nothing was kept but the top. The memory for activations no longer "
         "grows with the depth; each layer is computed once more on the way down."
@@ -248,14 +249,19 @@ def check_wrong_place(answer: Answer) -> str:
     z, late, sample = all_but_last(layer_norm(x)), all_but_last(x), all_but_last(_sample_norm(x))
     mistakes = [
         (late + last(late), "The program begins with a norm; a post-norm stack does not."),
-        (layer_norm(late + last(late)), "That is post-norm as it should be: it begins and ends "
-         "in another way than the program."),
+        (
+            layer_norm(late + last(late)),
+            "That is post-norm as it should be: it begins and ends "
+            "in another way than the program.",
+        ),
         (layer_norm(right), "There is no norm after the last layer."),
         (z, "The last layer has not written yet."),
         (last(z), "The last layer's write is added to what it reads."),
-        (sample + last(sample), "The variance is the mean of the squares: std divides by n − 1 "
-         "unless told not to."),
-    ]  # fmt: skip
+        (
+            sample + last(sample),
+            "The variance is the mean of the squares: std divides by n − 1 unless told not to.",
+        ),
+    ]
     aside = "Write both stacks down, for three layers: norm, sum, norm, sum, and so on."
     # A norm of one's own, with another epsilon or none, is as good: it differs by some 1e-5.
     compare(answer(x, all_but_last, last), right, "The result", mistakes, aside, tolerance=1e-3)
