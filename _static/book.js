@@ -178,7 +178,7 @@
   });
   // Paper has no controls: print what is folded, but of a check its one line.
   window.addEventListener("beforeprint", () => {
-    const boxes = document.querySelectorAll("article details:not(.check)");
+    const boxes = document.querySelectorAll("article details:not(.check, .hint, .tag_solution details)");
     boxes.forEach((box) => (box.open = true));
   });
 })();

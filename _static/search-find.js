@@ -44,6 +44,15 @@
 
   const split = (text) => text.match(/[\p{L}\p{M}\p{N}]+(?:['’]s\b)?/gu) ?? [];
 
+  /** A word that the book writes as two: beamsearch, and skipgr, whose end is still to be typed. */
+  function parted(word, counts) {
+    const begins = (end) => [...counts.keys()].some((known) => known.startsWith(end));
+    const cuts = [...word].map((_, at) => [stem(word.slice(0, at)), word.slice(at)])
+      .filter(([first, rest]) => first.length > 2 && rest.length > 1 && counts.has(first) && begins(stem(rest)));
+    const known = ([first, rest]) => Math.min(counts.get(first), counts.get(stem(rest)) ?? 0.5);
+    return cuts.sort((a, b) => known(b) - known(a))[0]?.join(" ") ?? word;
+  }
+
   const places = (words, part) => words.map((_, i) => i).filter((i) => part.every((word, k) => words[i + k] === word));
 
   /** The words of a question that say what it is about. Those of a term all do: k-means. */
@@ -87,7 +96,7 @@
       processTerm: stem,
       extractField: (one, field) => (field === "page" && one.kind === "chapter" ? "" : one[field]),
     });
-    await index.addAllAsync(documents, { chunkSize: 100 });
+    await index.addAllAsync(documents, { chunkSize: 25 });
     const groups = synonyms.map((group) => group.map((words) => ({ words: split(words).map(stem) })));
     const phrases = [...groups.flat().map(({ words }) => words), ...documents
       .filter(({ kind }) => kind === "definition").map(({ title }) => split(title).map(stem))]
@@ -98,12 +107,14 @@
       const full = title.replace(/^Optional: /, "");
       return full.includes(": ") ? [full, full.split(": ")[0]] : [full];
     };
-    const links = documents.flatMap(({ terms }) => parts(terms));
+    // What an exercise links is no name of its section: there stand all exercises of the chapter.
+    const introduced = ({ title, terms }) => (LISTS.has(title) ? [] : parts(terms));
+    const links = documents.flatMap(introduced);
     const name = (text, worth) => ({ words: asked(text, phrases), worth });
-    const names = documents.map(({ title, also, terms, kind }) => [
-      ...titles(title).map((one) => name(one, 1)),
-      ...(kind === "function" ? [] : parts(also)).map((other) => name(other, ALSO)),
-      ...parts(terms).map((term) => name(term, NAMED / links.filter((one) => one === term).length))]);
+    const names = documents.map((one) => [
+      ...titles(one.title).map((title) => name(title, 1)),
+      ...(one.kind === "function" ? [] : parts(one.also)).map((other) => name(other, ALSO)),
+      ...introduced(one).map((term) => name(term, NAMED / links.filter((one) => one === term).length))]);
     const counts = new Map();
     for (const { title, also, text, terms, code } of documents) {
       for (const word of new Set(split(`${title} ${also} ${text} ${terms} ${code}`).map(stem))) {
@@ -115,7 +126,10 @@
     // How much a word tells: much if few entries hold it, and little if none does; a word of the
     // field, which stands in some name, more than any other.
     const weight = (word) => Math.log(1 + documents.length / (counts.get(word) ?? STRANGE)) * (isPlain(word) ? PLAIN : 1);
-    return { index, documents, groups, phrases, names, weight, isPlain, members: membersOf(documents), known: (word) => counts.has(word) };
+    const isBegun = (word) => [...counts.keys()].some((known) => known.startsWith(word));
+    /** The question, with a word that the book does not know cut in two where it knows both. */
+    const cut = (query) => query.replace(/\p{L}{6,}/gu, (word) => (isBegun(stem(word)) ? word : parted(bare(word), counts)));
+    return { index, documents, groups, phrases, names, weight, isPlain, cut, members: membersOf(documents), known: (word) => counts.has(word) };
   }
 
   /** What the library's classes have, by its name: mix() is a method, .d_model a property, mask an
@@ -164,8 +178,9 @@
   }
 
   /** The entries that answer a question, the best first. */
-  async function find(query, most) {
-    const { index, documents, groups, phrases, names, weight, isPlain, members, known } = await prepared();
+  async function find(question, most) {
+    const { index, documents, groups, phrases, names, weight, isPlain, cut, members, known } = await prepared();
+    const query = cut(question);
     const best = new Map();
     const lines = wordings(query, groups, phrases);
     lines.forEach((words, nth) => {

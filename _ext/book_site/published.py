@@ -1,16 +1,30 @@
 """What a site needs that lies under an address: a page for a wrong address, and a sitemap.
 
-The address is `html.baseurl` in `_config.yml`. Without one the page for a wrong address is there
-all the same, with links that hold at the site's root.
+The address is `html.baseurl` in `_config.yml`, or that of the variable `SITE_URL`, which the
+workflow sets to where it publishes. Without one the page for a wrong address is there all the same,
+with links that hold at the site's root.
 """
 
+import os
+import tomllib
 from html import escape
 from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+import registry
+
 NOT_FOUND = "404"
+
+
+def name_the_book(app: Sphinx, config: Config) -> None:
+    """Set the site's address, and what `objects.inv` tells others: whose names these are."""
+    config.html_baseurl = config.html_baseurl or os.environ.get("SITE_URL", "")
+    config.project = config.html_title
+    file = registry.ROOT / "pyproject.toml"
+    if file.exists():  # not in a book without a library, as the tests build some
+        config.version = tomllib.loads(file.read_text(encoding="utf-8"))["project"]["version"]
 
 
 def add_not_found(app: Sphinx, config: Config) -> None:
@@ -49,6 +63,7 @@ def write_sitemap(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Register what is written beside the pages."""
+    app.connect("config-inited", name_the_book, priority=400)
     app.connect("config-inited", add_not_found)
     app.connect("html-page-context", address_not_found)
     app.connect("build-finished", write_sitemap)

@@ -102,6 +102,9 @@ def test_what_is_returned_is_told_whole(site):
 
 
 def test_other_projects_can_link_to_each_name(site):
+    project, version = (site / "objects.inv").read_bytes().split(b"\n")[1:3]
+    assert project == b"# Project: Soft Lookup"
+    assert re.fullmatch(rb"# Version: [\d.]+", version)
     with (site / "objects.inv").open("rb") as file:
         inventory = InventoryFile.load(file, "", lambda base, path: path)
     known = inventory["py:function"] | inventory["py:class"]

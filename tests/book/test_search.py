@@ -96,6 +96,28 @@ def test_two_spellings_lead_to_the_same_place(page, one, other):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize(
+    ("joined", "apart"),
+    [
+        ("beamsearch", "beam search"),
+        ("stopword", "stop word"),
+        ("gradientdescent", "gradient descent"),
+        ("crossentropy", "cross entropy"),
+        ("selfattention", "self attention"),
+        ("wordembedding", "word embedding"),
+        ("skipgram", "skip gram"),
+    ],
+)
+def test_a_word_that_the_book_writes_as_two_is_found(page, joined, apart):
+    assert places(joined, page)[:3] == places(apart, page)[:3]
+
+
+@pytest.mark.browser
+def test_a_joined_word_is_found_before_it_is_typed_to_its_end(page):
+    assert any("skip-gram" in place for place in places("skipgr", page)[:3])
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("query", ["perpl", "perplexety", "perplxity", "peprlexity"])
 def test_a_beginning_and_one_typo_are_forgiven(page, query):
     assert any("language_models#perplexity" in place for place in places(query, page)[:2])
@@ -284,7 +306,8 @@ def test_a_result_says_what_it_is_where_it_stands_and_marks_the_words(page):
     page.wait_for_selector(".bk-found")
     shown = page.evaluate(RESULTS)
     assert "Glossary" in shown[0]
-    assert any(re.search(r"Section\n17\u2002The Transformer block", text) for text in shown)
+    number = registry.by_name()["block"].number
+    assert any(re.search(rf"Section\n{number}\u2002The Transformer block", text) for text in shown)
     marks = page.locator(".bk-found mark").all_inner_texts()
     assert {"residual", "connection"} <= {word.lower() for word in marks}
     assert page.locator("[role=status].bk-found-count").inner_text().endswith("places")

@@ -287,6 +287,38 @@ def test_a_drawing_stands_on_a_phone_without_scrolling(browser: Browser, site: P
 
 
 @pytest.mark.browser
+def test_without_a_script_a_phone_has_the_contents_on_the_page(
+    browser: Browser, site: Path
+) -> None:
+    """The button that opens them needs one; they stand below the text."""
+    phone = {"width": 390, "height": 844}
+    with watched(browser, viewport=phone, java_script_enabled=False) as (page, _, _loaded):
+        page.goto(page_file(site, "limits").as_uri())
+        assert not page.locator("#bk-menu").is_visible()
+        assert not scroll_faults(page)
+        link = (
+            page.get_by_role("navigation", name="Contents of the book").get_by_role("link").nth(2)
+        )
+        assert link.bounding_box()["y"] > page.locator("article").bounding_box()["height"]
+        link.click()
+        page.wait_for_url("**/chapters/*")
+
+
+@pytest.mark.browser
+def test_printed_from_the_browser_no_answer_stands_beside_its_exercise(
+    browser: Browser, site: Path
+) -> None:
+    shown = """(what) => [...document.querySelectorAll(what)]
+      .filter((one) => one.checkVisibility()).length"""
+    with watched(browser) as (page, _, _loaded):
+        open_page(page, page_file(site, "attention"))
+        page.emulate_media(media="print")
+        page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+        assert page.evaluate(shown, ".exercise, .optional-rest > *")
+        assert page.evaluate(shown, ".tag_solution, .hint, .sl-body select") == 0
+
+
+@pytest.mark.browser
 def test_entrance_leads_to_the_front_page(browser: Browser, site: Path) -> None:
     """`index.html` sends the reader on."""
     with watched(browser) as (page, faults, _):
