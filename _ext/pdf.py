@@ -32,6 +32,8 @@ from paper.snapshot import Still, chromium, take_all
 from screen import Screen, duration
 
 TARGET = registry.ROOT / "_build" / "pdf"
+VERSION = "%PDF-1.7"
+"""The first line of a PDF with tags and an outline in Unicode; Chromium says 1.4."""
 HEADING = re.compile(r"<h[1-6][^>]*>(.*?)</h[1-6]>", re.DOTALL)
 
 
@@ -70,10 +72,15 @@ def measured(
 
 
 def titled(pdf: bytes, html: str) -> bytes:
-    """A PDF whose outline has the spaces of the headings: Chromium loses those at a line's end."""
+    """A PDF whose outline has the spaces of the headings: Chromium loses those at a line's end.
+
+    Its objects keep their numbers (`full`): otherwise pypdf copies the colour profile of each
+    picture twice, and complains of what it did.
+    """
     headings = map(plain, HEADING.findall(html))
     spaced = {"".join(title.split()): title for title in headings}
-    writer = PdfWriter(clone_from=io.BytesIO(pdf))
+    writer = PdfWriter(io.BytesIO(pdf), full=True)
+    writer.pdf_header = VERSION
     item = writer.root_object.get("/Outlines", {}).get("/First")
     waiting = [item] if item is not None else []
     while waiting:

@@ -126,10 +126,11 @@
     // How much a word tells: much if few entries hold it, and little if none does; a word of the
     // field, which stands in some name, more than any other.
     const weight = (word) => Math.log(1 + documents.length / (counts.get(word) ?? STRANGE)) * (isPlain(word) ? PLAIN : 1);
-    const isBegun = (word) => [...counts.keys()].some((known) => known.startsWith(word));
+    const members = membersOf(documents);
+    const isKnown = (word) => members.has(word) || [...counts.keys()].some((known) => known.startsWith(stem(word)));
     /** The question, with a word that the book does not know cut in two where it knows both. */
-    const cut = (query) => query.replace(/\p{L}{6,}/gu, (word) => (isBegun(stem(word)) ? word : parted(bare(word), counts)));
-    return { index, documents, groups, phrases, names, weight, isPlain, cut, members: membersOf(documents), known: (word) => counts.has(word) };
+    const cut = (query) => query.replace(/(?<!\p{L})\p{L}\p{Ll}{5,}(?!\p{L})/gu, (word) => (isKnown(word) ? word : parted(bare(word), counts)));
+    return { index, documents, groups, phrases, names, weight, isPlain, cut, members, known: (word) => counts.has(word) };
   }
 
   /** What the library's classes have, by its name: mix() is a method, .d_model a property, mask an

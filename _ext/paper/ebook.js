@@ -10,7 +10,6 @@ window.ebook = (() => {
     hair: "#78756e", edge: "#78756e", paper: "transparent", shade: "transparent",
   };
   const VARIABLE = /var\(--(?:sl-)?([\w-]+)(?:,\s*([^()]*))?\)/g;
-  const SECTIONS = "section[id] > :is(h2, h3)";
   const images = [];
 
   const colour = (_, name, other) => COLOURS[name] ?? (name === "ink" || name === "strong" ? "currentColor" : other ?? "inherit");
@@ -75,7 +74,7 @@ window.ebook = (() => {
     svg.style.removeProperty("min-width"); // a narrow page shows it smaller, not half of it
   }
 
-  /** The parts of the document as text: what stands in each, and its sections. */
+  /** The parts of the document as text. */
   async function parts({ name, shots, asPicture }) {
     all("mjx-container").forEach((one) => one.replaceWith(formula(one, asPicture)));
     all("[data-figure]").forEach((one) => {
@@ -100,11 +99,8 @@ window.ebook = (() => {
     all(".pp [id]").forEach((one) => (ids.has(one.id) ? one.removeAttribute("id") : ids.add(one.id)));
     all("path:not([d])").forEach((path) => path.remove());
     all("article").forEach((one) => one.normalize());
-    const written = all("article").map((article) => ({
-      html: new XMLSerializer().serializeToString(article),
-      sections: all(SECTIONS, article).map((head) => [head.parentElement.id, Number(head.tagName[1]), head.textContent.trim()]),
-    }));
-    return { written, images };
+    const written = new XMLSerializer();
+    return { texts: all("article").map((article) => written.serializeToString(article)), images };
   }
 
   return { figures, parts };

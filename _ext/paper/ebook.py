@@ -169,10 +169,25 @@ def files_of(
     title = plain(still.title)
     heads = [(name, title), (f"solutions-{name}", title)]
     files = [
-        File(place, words, text["html"], tuple(Section(*each) for each in text["sections"]))
-        for (place, words), text in zip(heads, found["written"], strict=False)
+        File(place, words, text, headings(text))
+        for (place, words), text in zip(heads, found["texts"], strict=False)
     ]
     return files, pictures
+
+
+def headings(text: str) -> tuple[Section, ...]:
+    """The headings of a text, each with the section that it heads, whatever box it stands in.
+
+    Args:
+        text: An XHTML element.
+    """
+    found = {}
+    for head in etree.fromstring(text).iter("{*}h2", "{*}h3"):
+        place = next((one.get("id") for one in head.iterancestors("{*}section")), None)
+        words = " ".join("".join(head.itertext()).split())
+        if place:
+            found.setdefault(place, Section(place, int(head.tag[-1]), words))
+    return tuple(found.values())
 
 
 def places_of(files: Iterable[File]) -> dict[str, str]:

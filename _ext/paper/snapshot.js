@@ -21,7 +21,23 @@
     return "";
   }
 
+  /** What a figure prints as long as nobody has used it stands in place of what waits for a reader. */
+  function takePrinted(root) {
+    const printed = root.nextElementSibling;
+    if (!printed?.matches(".sl-printed")) return;
+    root.replaceChildren(...printed.childNodes);
+    printed.remove();
+  }
+
+  /** Of the choices the one that was made stays; of pictures all do, and that one is marked. */
+  function stillChoice(choice) {
+    const isMade = choice.querySelector("input")?.checked;
+    if (choice.querySelector("svg, img")) choice.classList.toggle("pp-chosen", Boolean(isMade));
+    else if (!isMade) choice.remove();
+  }
+
   function stillFigure(root) {
+    takePrinted(root);
     all("canvas", root).forEach((canvas) => {
       const picture = make("img", canvas.className);
       picture.src = canvas.toDataURL();
@@ -30,10 +46,7 @@
       canvas.replaceWith(picture);
     });
     all("details:not([open])", root).forEach((fold) => fold.remove());
-    // Of the choices the one that was made stays.
-    all(".sl-choice", root).forEach((choice) => {
-      if (!choice.querySelector("input")?.checked) choice.remove();
-    });
+    all(".sl-choice", root).forEach(stillChoice);
     all(".sl-check", root).forEach((choice) => {
       if (!choice.querySelector("input")?.checked) choice.remove();
     });

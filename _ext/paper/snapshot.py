@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.sync_api import Browser, Locator, sync_playwright
+from playwright.sync_api import Browser, ElementHandle, Locator, sync_playwright
+from playwright.sync_api import Page as Tab
 
 import registry
 from registry import Page
@@ -23,17 +24,16 @@ WIDTH = 605
 """What fits between the margins of a sheet of A4, in pixels: figures measure their place."""
 TAKE = (Path(__file__).parent / "snapshot.js").read_text(encoding="utf-8")
 TELLING = {
+    "fig-similarity-plane": [("Turn", "40"), ("Stretch all", "1.5")],
+    "fig-referent-switch": [("the chicken", None)],
     "fig-bpe-player": [("Merges", "10")],
     "fig-rnn-stepper": [("Next", None)] * 5,
-    "fig-matrix-microscope": [("Show all scores", None)],
-    "fig-similarity-plane": [("Turn", "40"), ("Stretch all", "1.5")],
     "fig-spectral-sliders": [("Spectral radius", "0.9")],
     "fig-seq2seq-decoder": [("Frame", "12")],
+    "fig-matrix-microscope": [("Show all scores", None)],
     "fig-limits-flow": [("Frame", "7")],
     "fig-collapse-cloud": [("Depth", "2")],
-    "fig-referent-switch": [("the chicken", None)],
-    "fig-workshop": [("Fetch the model", None), ("100 tokens", None)],
-    "fig-workshop-book": [("Fetch the model", None), ("100 tokens", None)],
+    "fig-training-page": [("Train", None)],
     "fig-modern-attention-count": [
         ("Fetch the model", None),
         ("anew for each token", None),
@@ -41,8 +41,9 @@ TELLING = {
         ("from the cache", None),
         ("Write 100 tokens", None),
     ],
+    "fig-workshop": [("Fetch the model", None), ("100 tokens", None)],
+    "fig-workshop-book": [("Fetch the model", None), ("100 tokens", None)],
     "fig-training-ground": [("Train", None)],
-    "fig-training-page": [("Train", None)],
 }
 """What is done to a figure that says little at first: what is called so is pressed, or set."""
 FIND = """(root, name) => [...root.querySelectorAll("input, select, button")].find((one) =>
@@ -59,6 +60,8 @@ QUIET = """async (root) => {  // some figures compute for a while, and show how 
     await new Promise((go) => setTimeout(go, 1500));
   }
 }"""
+CAN_BE_PRESSED = """(control) => !control.disabled && !control.closest("[hidden]")"""
+"""Whether it is its turn: what waits for something else is disabled, or hidden by its figure."""
 UNFOLD = """() => {
   document.querySelectorAll(".bk-article .optional-rest").forEach((fold) => (fold.open = true));
   document.querySelector("#bk-show-every-result:not(:checked)")?.click();
@@ -116,20 +119,38 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-def tell(figure: Locator, steps: list[tuple[str, str | None]]) -> None:
-    """Bring a figure into a state that says something on paper, as a reader would.
+def do(figure: Locator, name: str, value: str | None) -> None:
+    """Press what is called so in a figure, or set it to a value.
 
     Raises:
         ValueError: Nothing in the figure is called so.
     """
+    control = figure.evaluate_handle(FIND, name).as_element()
+    if control is None:
+        raise ValueError(f"{figure}: nothing in it is called {name!r}")
+    if value is None:
+        press(figure.page, control)
+    else:
+        control.evaluate(SET, value)
+
+
+def press(tab: Tab, control: ElementHandle) -> None:
+    """Press a control as soon as it can be pressed.
+
+    A narrow figure may leave out the control and show its parts in another way. What the control
+    does is done all the same: the still is laid out anew, and may have more room there.
+    """
+    tab.wait_for_function(CAN_BE_PRESSED, arg=control)
+    if control.is_visible():
+        control.click()  # as a reader would: some figures know the difference
+    else:
+        control.dispatch_event("click")
+
+
+def tell(figure: Locator, steps: list[tuple[str, str | None]]) -> None:
+    """Bring a figure into a state that says something on paper, as a reader would."""
     for name, value in steps:
-        control = figure.evaluate_handle(FIND, name).as_element()
-        if control is None:
-            raise ValueError(f"{figure}: nothing in it is called {name!r}")
-        if value is None:
-            control.click(timeout=PATIENCE)  # waits until it can be pressed
-        else:
-            control.evaluate(SET, value)
+        do(figure, name, value)
         figure.evaluate(QUIET)
 
 

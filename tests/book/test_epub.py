@@ -25,10 +25,11 @@ from paper.ebook import (
     Section,
     ebook,
     files_of,
+    headings,
     page,
     places_of,
 )
-from paper.snapshot import Still, take
+from paper.snapshot import TAKE, Still, take
 from softlookup.show.book_map import NODES, map_html
 from softlookup.show.figure import figure_html
 
@@ -140,6 +141,23 @@ def test_an_address_is_known_for_each_place():
     assert places_of(SMALL)["two--more"] == "two.xhtml#two--more"
 
 
+def headed(title, level, *inside, box="{}"):
+    """A section as XHTML: its heading, which may stand in a box, and what is below it."""
+    head = box.format(f"<h{level}>{title}</h{level}>")
+    return f'<section id="{title.lower()}">{head}{"".join(inside)}</section>'
+
+
+def test_each_heading_is_a_section_whatever_it_stands_in():
+    box = '<div class="pp-heading">{}<p>A short line.</p></div>'
+    own = '<div class="admonition"><h3>No section</h3></div>'
+    inside = [headed("A", 3, own, box=box), headed("B", 3)]
+    text = f"<article>{headed('One', 2, *inside, box=box)}{headed('Two', 2, headed('C', 3))}</article>"
+    found = [(one.place, one.depth, one.title) for one in headings(text)]
+    assert found == [
+        ("one", 2, "One"), ("a", 3, "A"), ("b", 3, "B"), ("two", 2, "Two"), ("c", 3, "C"),
+    ]  # fmt: skip
+
+
 # One chapter of the book ------------------------------------------------------------------
 
 
@@ -168,6 +186,67 @@ def test_nothing_on_the_cover_touches_its_edge(browser, still, tmp_path):
     inked = ImageChops.difference(picture, Image.new("RGB", picture.size, "white")).getbbox()
     left, top, right, bottom = inked
     assert min(left, top, picture.width - right, picture.height - bottom) > picture.width / 20
+
+
+@pytest.mark.browser
+def test_the_contents_list_each_heading_under_its_own_parent(written):
+    nav = texts(opened(written[1].read_bytes()))["nav.xhtml"].find(".//x:nav", X)
+    listed = [
+        (link.text, [one.text for one in link.iterfind("../../../x:a", X)])
+        for link in nav.iterfind(".//x:a", X)
+    ]
+    chapter, *_ = listed[0]
+    heads = article().xpath(".//section[@id]/*[self::h2 or self::h3]")
+    assert len(heads) > 12
+    expected = [(words(head), [parent_of(head, chapter)]) for head in heads]
+    assert [one for one in listed[1:] if one in expected] == expected
+
+
+def words(head):
+    """What a heading of the site says."""
+    return " ".join("".join(head.xpath("./text() | ./*[not(@class='headerlink')]//text()")).split())
+
+
+def parent_of(head, chapter):
+    """What the heading says under which this one stands."""
+    above = head.xpath("../../h2")
+    return words(above[0]) if above else chapter
+
+
+@pytest.mark.browser
+def test_a_photograph_has_the_colours_of_the_canvases_in_its_figure(browser, tmp_path):
+    canvas = '<canvas width="80" height="80"></canvas>'
+    figure = (
+        '<figure class="sl-figure"><div class="sl-picture"><div class="sl-body">{}</div>{}</div>'
+        "</figure>"
+    )
+    recorded = '<div class="sl-printed"><svg viewBox="0 0 9 9"><rect width="9" height="9" fill="#00f"/></svg></div>'
+    figures = figure.format(canvas, "") + figure.format("<p>The model waits.</p>", recorded)
+    style = "<style>@media screen { .sl-printed { display: none; } }</style>"
+    tab = browser.new_page()
+    tab.set_content(f'<article class="bk-article"><h1>A page</h1>{style}{figures}</article>')
+    tab.evaluate(PAINT)
+    found = tab.evaluate(TAKE, {"name": "intro", "root": "/"})
+    tab.close()
+    known = {key: tuple(found.pop(key)) for key in ("styles", "maths", "sheets", "fonts")}
+    still = Still(registry.by_name()["intro"], **found, **known)
+    _, pictures = files_of(browser, still, tmp_path, as_pictures=False)
+    assert [most_of(picture) for picture in pictures.values()] == ["red", "blue"]
+
+
+PAINT = """() => {
+  const pen = document.querySelector("canvas").getContext("2d");
+  pen.fillStyle = "#f00";
+  pen.fillRect(0, 0, 80, 80);
+}"""
+
+
+def most_of(picture):
+    """The colour of most points of a picture that are not white."""
+    points = Image.open(io.BytesIO(picture)).convert("RGB").getcolors()
+    names = {(255, 0, 0): "red", (0, 0, 255): "blue"}
+    _, colour = max(one for one in points if one[1] != (255, 255, 255))
+    return names.get(colour, colour)
 
 
 @pytest.mark.browser

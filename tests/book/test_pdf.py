@@ -1,19 +1,23 @@
 """On paper: a chapter's PDF has all that its page says, and nothing that asks for a mouse."""
 
+import io
 import re
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
 from conftest import ROOT, SITE
 from lxml import html as pages
+from PIL import Image
 from playwright.sync_api import Browser
 from pypdf import PdfReader
 from site_checks import words_by_sheet
 
 import pdf
 import registry
+from paper import ebook
 from paper.document import book, chapter, contents, document, head_of, linked, opened
-from paper.snapshot import FIND, TAKE, TELLING, UNFOLD, Still, take
+from paper.snapshot import READY, TAKE, TELLING, UNFOLD, WIDTH, Still, do, take
 from softlookup.show.book_map import NODES, map_html
 from softlookup.show.figure import figure_html
 
@@ -77,6 +81,28 @@ def test_it_is_tagged_and_in_english(printed):
     assert "/StructTreeRoot" in root
     assert root["/Lang"] == "en"
     assert registry.by_name()[NAME].title in printed.metadata.title
+
+
+@needs_browser
+def test_its_first_line_names_the_version_that_has_its_tags(printed):
+    assert printed.pdf_header == "%PDF-1.7"
+
+
+@needs_browser
+def test_nothing_is_amiss_with_a_pdf_of_several_pictures(browser, tmp_path, caplog):
+    """Each picture has its own profile of colours, which a copy must not hold twice."""
+    html = document("x", "".join(map(picture_of, range(1, 5))), [])
+    copied = PdfReader(io.BytesIO(pdf.titled(pdf.printed(browser, html, tmp_path), html)))
+    assert caplog.messages == []
+    assert len(copied.pages[0].images) == 4
+    assert copied.metadata.author == pdf.config()["author"]
+
+
+def picture_of(size):
+    """A picture, as HTML."""
+    file = io.BytesIO()
+    Image.new("RGB", (size, size), "red").save(file, "PNG")
+    return f'<img src="data:image/png;base64,{b64encode(file.getvalue()).decode()}">'
 
 
 @needs_browser
@@ -212,6 +238,34 @@ def test_of_a_choice_what_was_chosen_stands_on_paper(browser):
     tab.close()
 
 
+def taken(browser, figure):
+    """The still of a page with this figure."""
+    tab = browser.new_page()
+    tab.set_content(f'<article class="bk-article"><h1>A page</h1>{figure}</article>')
+    still = tab.evaluate(TAKE, {"name": "x", "root": "/"})["html"]
+    tab.close()
+    return pages.fromstring(still)
+
+
+@needs_browser
+def test_of_choices_that_are_pictures_all_stand_on_paper_and_the_chosen_one_is_marked(browser):
+    map_of = '<label class="sl-choice"><input type="radio" name="c" {}/><span>{}<svg/></span></label>'
+    maps = map_of.format("", "0.0") + map_of.format("checked", "0.1")
+    found = taken(browser, f'<div class="sl-body">{maps}</div>').find_class("sl-choice")
+    assert [one.text_content() for one in found] == ["0.0", "0.1"]
+    assert ["pp-chosen" in one.get("class") for one in found] == [False, True]
+
+
+@needs_browser
+def test_what_a_figure_prints_until_it_is_used_takes_the_place_of_what_it_shows(browser):
+    waiting = '<div class="sl-body"><p>The model waits.</p></div>'
+    recorded = '<div class="sl-printed"><svg></svg><p>Its maps.</p></div>'
+    found = taken(browser, f'<div class="sl-picture">{waiting}{recorded}</div>')
+    assert [one.text_content() for one in found.find_class("sl-picture")] == ["Its maps."]
+    [body] = found.find_class("sl-body")
+    assert body.find("svg") is not None
+
+
 ROWS = "".join(f"<tr><td>row{k}</td></tr>" for k in range(1, 21))
 LONG = f"<table><thead><tr><th>head</th></tr></thead><tbody>{ROWS}</tbody></table>"
 SHORT = LONG.replace(ROWS, ROWS[: ROWS.index("<tr><td>row6")])
@@ -311,31 +365,49 @@ def test_the_librarys_reference_is_an_appendix_behind_the_solutions():
     assert order == ["attention--", "glossary--", "solutions--", "library--", "library_words--"]
 
 
-CAN_BE_PRESSED = """(control) => !control.disabled
-  && control.closest(":is(label, .sl-body)").checkVisibility()"""
-PRESS = f"""(control, isLast) => {{
-  if (!control) return "there is no such control";
-  if (!({CAN_BE_PRESSED})(control)) return "it cannot be pressed";
-  if (!isLast) control.click();
-}}"""
+COLOURLESS = """(canvas) => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return new Set(new Uint32Array(data.buffer)).size < 2;
+}"""
+"""Whether a canvas is one empty plane."""
+CHANGED = "({ root, before }) => root.innerHTML !== before"
+FULL = 100  # pixels: a figure with less height than this has nothing to show
+
+
+@pytest.fixture(scope="module", params=[WIDTH, ebook.WIDTH], ids=["pdf", "epub"])
+def figure_at_width(request, browser, site):
+    """Finds the body of a figure on its page, open as wide as an edition has it: each page once."""
+    texts = {page: html_of(site, page) for page in registry.pages()}
+    tabs = {}
+
+    def find(figure):
+        page = next(page for page, text in texts.items() if f'id="{figure}"' in text)
+        if page not in tabs:
+            tabs[page] = browser.new_page(viewport={"width": request.param, "height": 900})
+            tabs[page].goto((site / f"{page.docname}.html").as_uri())
+            tabs[page].evaluate(UNFOLD)
+            tabs[page].evaluate(READY)
+        return tabs[page].locator(f"#{figure} .sl-body")
+
+    yield find
+    for tab in tabs.values():
+        tab.close()
 
 
 @needs_browser
 @pytest.mark.parametrize("figure", TELLING)
-def test_a_figure_has_what_is_pressed_before_it_is_printed(browser, site, figure):
-    """Their controls change with the chapters: what is called otherwise cannot be found."""
-    name = next(one for one in registry.pages() if f'id="{figure}"' in html_of(site, one))
-    tab = browser.new_page()
-    tab.goto((site / f"{name.docname}.html").as_uri())
-    tab.evaluate(UNFOLD)
-    tab.wait_for_selector(f"#{figure} .sl-body > :not(noscript)", state="attached")
-    steps = TELLING[figure]
-    for number, (words, _) in enumerate(steps, 1):
-        control = tab.locator(f"#{figure} .sl-body").evaluate_handle(FIND, words)
-        if control.as_element():  # the step before it may take a while
-            tab.wait_for_function(CAN_BE_PRESSED, arg=control)
-        assert control.evaluate(PRESS, number == len(steps)) is None, (words, number)
-    tab.close()
+def test_a_figure_that_is_told_what_to_show_shows_something_at_each_width(figure_at_width, figure):
+    """Controls change with chapters and widths. What a figure computes last is not waited for."""
+    root = figure_at_width(figure)
+    before = root.inner_html()
+    for step in TELLING[figure]:
+        do(root, *step)
+    there = {"root": root.element_handle(), "before": before}
+    root.page.wait_for_function(CHANGED, arg=there)
+    assert root.bounding_box()["height"] > FULL
+    assert root.inner_text().strip()
+    shown = [one for one in root.locator("canvas").all() if one.is_visible()]
+    assert [one.get_attribute("class") for one in shown if one.evaluate(COLOURLESS)] == []
 
 
 def html_of(site, page):

@@ -144,7 +144,7 @@ def check_moved(answer: Answer) -> str:
         raise Wrong("That is where it stands already. Another vector has this cosine, too.")
     return (
         f"The mean loss falls from {before:.3f} to {after:.3f}. No message came nearer to its own "
-        "question: a wrong one went away from question 2."
+        "question: a wrong one went away from question 2, and from question 1, too."
     )
 
 
@@ -330,7 +330,7 @@ def check_senses(answer: Answer) -> str:
             told = f"With the {n} senses of {word!r} the adjusted Rand index is {score:.2f}; reach"
             raise Wrong(f"{told} {REQUIRED_RAND}. {_sense_hint(sentences, senses, found)}")
         worst = min(worst, score)
-    return f"An adjusted Rand index of {worst:.2f} or more, with up to four senses and no label."
+    return f"An adjusted Rand index of at least {worst:.2f}, with up to four senses and no label."
 
 
 def _span_cases() -> list[tuple[list[Span], int]]:
@@ -686,6 +686,14 @@ def _contrastive_gradients(
             "of a document: a transpose is in the wrong place.",
         ),
         (through(p - truth, D), "The documents are divided by their lengths, too."),
+        (
+            through(torch.softmax(q @ D.mT / temperature, dim=1) - truth, D),
+            "The scores are cosines: divide the documents by their lengths, too.",
+        ),
+        (
+            through(torch.softmax(q @ d.mT / temperature, dim=0) - truth),
+            "The softmax runs over the documents of a query: one row sums to 1.",
+        ),
     ]
 
 

@@ -506,6 +506,19 @@ def in_float32(Q, D, temperature):
     return grad
 
 
+def with_shares(shares_of, *, raw=False):
+    """The gradient with another softmax: of raw documents, or along the other axis."""
+
+    def of(Q, D, temperature):
+        length = Q.norm(dim=1, keepdim=True)
+        q, d = Q / length, D if raw else D / D.norm(dim=1, keepdim=True)
+        p = shares_of(q @ d.mT / temperature) - torch.eye(len(Q), dtype=Q.dtype)
+        by_q = p @ d / (len(Q) * temperature)
+        return (by_q - (by_q * q).sum(dim=1, keepdim=True) * q) / length
+
+    return of
+
+
 def erases(right):
     """The right gradient, but the queries are gone."""
 
@@ -535,6 +548,8 @@ WRONG[check_gradient] = [
     (gradient(truth=0.0), "Take off the truth"),
     (gradient(turned=True), "a transpose is in the wrong place"),
     (gradient(raw=True), "divided by their lengths, too"),
+    (with_shares(lambda s: s.softmax(dim=1), raw=True), "The scores are cosines"),
+    (with_shares(lambda s: s.softmax(dim=0)), "one row sums to 1"),
     (lambda Q, D, t: torch.zeros_like(Q), "the numbers are not"),
     (by_autograd, "automatic differentiation did that"),
     (erases(gradient()), "changed Q or D itself"),
