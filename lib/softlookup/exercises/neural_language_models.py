@@ -352,12 +352,12 @@ def check_autodiff(my_slopes: Answer) -> str:
         shown = "; ".join(map(_in_words, formula))
         for name, slope in right.items():
             of_name = scalar(my_slopes.started(found[name]), f"The slope of {name}")
-            if abs(of_name - slope) < 1e-9:
+            if abs(of_name - slope) < 1e-12 * max(1, abs(slope)):
                 continue
             if abs(of_name - slope) < 1e-3:
                 raise Wrong(
-                    f"Close, but tried: for “{shown}” the slope of {name} is {slope:.10g}, and "
-                    f"yours is {of_name:.10g}. Multiply along the ways instead."
+                    f"Close, but tried: for “{shown}” the slope of {name} is {slope:.15g}, and "
+                    f"yours is {of_name:.15g}. Multiply along the paths instead."
                 )
             mistakes = [
                 (_slopes_of(formula, begun, mistake)[name], told)
@@ -365,7 +365,7 @@ def check_autodiff(my_slopes: Answer) -> str:
             ]
             numbers_here = ", ".join(f"{key} = {value:g}" for key, value in begun.items())
             where = f"For “{shown}” with {numbers_here}, your slope of {name} is {of_name:.4g}."
-            told = advised(of_name, mistakes, "Multiply along each way, and add over the ways.")
+            told = advised(of_name, mistakes, "Multiply along each path, and add over the paths.")
             raise Wrong(f"{where} {told}")
     return "Any formula of these three operations, in one run back. That is what backward() does."
 

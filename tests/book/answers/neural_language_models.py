@@ -396,6 +396,17 @@ def by_trying(steps, values, h=1e-6):
     return found
 
 
+def by_both_sides(h):
+    def answer(steps, values):
+        last, found = steps[-1][0], {}
+        for key in values:
+            more, less = (run(steps, values | {key: values[key] + e})[last] for e in (h, -h))
+            found[key] = (more - less) / (2 * h)
+        return found
+
+    return answer
+
+
 def by_torch(steps, values):
     leaves = {key: torch.tensor(value, requires_grad=True) for key, value in values.items()}
     value = dict(leaves)
@@ -423,10 +434,11 @@ WRONG[check_autodiff] = [
     (backwards(tanh=""), "The way passes tanh"),
     (backwards(reverse=False), "Go through the steps backwards"),
     (by_trying, "Close, but tried"),
+    *((by_both_sides(h), "Close, but tried") for h in (1e-4, 3e-5, 1e-5, 2e-6, 1e-7)),
     (by_torch, "automatic differentiation did that"),
     (writes_into, "changes `values`"),
     (lambda steps, values: {"loss": 1.0}, "a dictionary with the keys"),
-    (lambda steps, values: dict.fromkeys(values, 0.25), "Multiply along each way"),
+    (lambda steps, values: dict.fromkeys(values, 0.25), "Multiply along each path"),
 ]
 
 
