@@ -119,10 +119,10 @@ def answers(still: Still) -> str:
 
 
 def small(picture: bytes) -> bytes:
-    """A photograph of a figure with as many colours as a figure has."""
+    """A photograph of a figure with as many colours as a figure has, rare ones among them."""
     framed = ImageOps.expand(Image.open(io.BytesIO(picture)).convert("RGB"), FRAME * SHARP, "white")
     file = io.BytesIO()
-    framed.quantize(COLOURS).save(file, "PNG", optimize=True)
+    framed.quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(file, "PNG", optimize=True)
     return file.getvalue()
 
 

@@ -10,6 +10,7 @@
     return one;
   };
   const SHORT = 250; // letters: two lines or three
+  const LINES = 40; // pixels: a place of this height is held for more than a line
   const remove = (...selectors) => selectors.forEach((one) => all(one).forEach((it) => it.remove()));
   const unwrap = (one) => one.replaceWith(...one.childNodes);
 
@@ -36,8 +37,16 @@
     else if (!isMade) choice.remove();
   }
 
+  /** Nothing sticks to the edge of a screen, and no place is held for what a reader may do. */
+  function settle(part) {
+    const { position, minHeight } = getComputedStyle(part);
+    if (position === "sticky") Object.assign(part.style, { position: "relative", inset: "auto" });
+    if (parseFloat(minHeight) > LINES) part.style.minHeight = "0px";
+  }
+
   function stillFigure(root) {
     takePrinted(root);
+    all("*", root).forEach(settle);
     all("canvas", root).forEach((canvas) => {
       const picture = make("img", canvas.className);
       picture.src = canvas.toDataURL();

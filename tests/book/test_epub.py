@@ -19,6 +19,7 @@ import epub
 import registry
 from paper.ebook import (
     FRAME,
+    SHARP,
     WIDTH,
     Edition,
     File,
@@ -29,6 +30,7 @@ from paper.ebook import (
     page,
     places_of,
 )
+from paper.ebook import small as small_photograph
 from paper.snapshot import TAKE, Still, take
 from softlookup.show.book_map import NODES, map_html
 from softlookup.show.figure import figure_html
@@ -150,8 +152,8 @@ def headed(title, level, *inside, box="{}"):
 def test_each_heading_is_a_section_whatever_it_stands_in():
     box = '<div class="pp-heading">{}<p>A short line.</p></div>'
     own = '<div class="admonition"><h3>No section</h3></div>'
-    inside = [headed("A", 3, own, box=box), headed("B", 3)]
-    text = f"<article>{headed('One', 2, *inside, box=box)}{headed('Two', 2, headed('C', 3))}</article>"
+    one = headed("One", 2, headed("A", 3, own, box=box), headed("B", 3), box=box)
+    text = f"<article>{one}{headed('Two', 2, headed('C', 3))}</article>"
     found = [(one.place, one.depth, one.title) for one in headings(text)]
     assert found == [
         ("one", 2, "One"), ("a", 3, "A"), ("b", 3, "B"), ("two", 2, "Two"), ("c", 3, "C"),
@@ -220,8 +222,9 @@ def test_a_photograph_has_the_colours_of_the_canvases_in_its_figure(browser, tmp
         '<figure class="sl-figure"><div class="sl-picture"><div class="sl-body">{}</div>{}</div>'
         "</figure>"
     )
-    recorded = '<div class="sl-printed"><svg viewBox="0 0 9 9"><rect width="9" height="9" fill="#00f"/></svg></div>'
-    figures = figure.format(canvas, "") + figure.format("<p>The model waits.</p>", recorded)
+    map_of = '<svg viewBox="0 0 9 9"><rect width="9" height="9" fill="#00f"/></svg>'
+    recorded = f'<div class="sl-printed">{map_of}</div>'
+    figures = figure.format(canvas, "") + figure.format("<p>It waits.</p>", recorded)
     style = "<style>@media screen { .sl-printed { display: none; } }</style>"
     tab = browser.new_page()
     tab.set_content(f'<article class="bk-article"><h1>A page</h1>{style}{figures}</article>')
@@ -247,6 +250,19 @@ def most_of(picture):
     names = {(255, 0, 0): "red", (0, 0, 255): "blue"}
     _, colour = max(one for one in points if one[1] != (255, 255, 255))
     return names.get(colour, colour)
+
+
+def test_a_photograph_keeps_a_colour_that_few_points_have():
+    """A map of many shades with one cell in the colour of 1, and a frame in another yellow."""
+    picture = Image.linear_gradient("L").convert("RGB")
+    yellow, frame = (254, 232, 56), (240, 178, 62)
+    picture.paste(yellow, (0, 0, 4, 4))
+    picture.paste(frame, (0, 20, 256, 24))
+    file = io.BytesIO()
+    picture.save(file, "PNG")
+    kept = Image.open(io.BytesIO(small_photograph(file.getvalue()))).convert("RGB")
+    found = kept.getpixel((FRAME * SHARP + 1, FRAME * SHARP + 1))
+    assert max(abs(a - b) for a, b in zip(found, yellow, strict=True)) < 12
 
 
 @pytest.mark.browser

@@ -249,11 +249,24 @@ def taken(browser, figure):
 
 @needs_browser
 def test_of_choices_that_are_pictures_all_stand_on_paper_and_the_chosen_one_is_marked(browser):
-    map_of = '<label class="sl-choice"><input type="radio" name="c" {}/><span>{}<svg/></span></label>'
-    maps = map_of.format("", "0.0") + map_of.format("checked", "0.1")
+    chip = '<label class="sl-choice"><input type="radio" {}/><span>{}<svg/></span></label>'
+    maps = chip.format("", "0.0") + chip.format("checked", "0.1")
     found = taken(browser, f'<div class="sl-body">{maps}</div>').find_class("sl-choice")
     assert [one.text_content() for one in found] == ["0.0", "0.1"]
     assert ["pp-chosen" in one.get("class") for one in found] == [False, True]
+
+
+@needs_browser
+def test_nothing_in_a_figure_sticks_or_holds_a_place_for_what_a_reader_may_do(browser):
+    parts = (
+        '<p style="position: sticky; bottom: 0">It writes.</p>'
+        '<form style="min-height: 900px">A table</form><p style="min-height: 2em">A row</p>'
+    )
+    found = taken(browser, f'<div class="sl-body">{parts}</div>')
+    [body] = found.find_class("sl-body")
+    assert [one.get("style") for one in body] == [
+        "position: relative; inset: auto;", "min-height: 0px;", "min-height: 2em",
+    ]  # fmt: skip
 
 
 @needs_browser
