@@ -107,7 +107,7 @@ def write(browser: Browser, name: str, stills: list[Still], folder: Path, formul
         files,
         pictures,
         pages=registry.by_name(),
-        site=config()["html"]["baseurl"],
+        site=registry.site_address(),
         mathml=mathml,
     )
     path = folder / f"{name}{FORMULAS[formulas]}.epub"

@@ -117,7 +117,7 @@ def write(browser: Browser, name: str, parts: list[str], stills: list[Still], fo
     numbers = measured(parts, places, measure)
     for _ in range(2):  # once, where each part takes as many sheets in the whole as alone
         html = document(title, numbered("\n".join(parts), numbers), stills)
-        html = linked(html, registry.by_name(), config()["html"]["baseurl"])
+        html = linked(html, registry.by_name(), registry.site_address())
         pdf = printed(browser, html, folder, tagged=True, outline=True)
         found = pages_of(PdfReader(io.BytesIO(pdf)))
         wrong = [place for place in places if found[place] != numbers[place]]

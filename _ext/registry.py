@@ -7,6 +7,7 @@ benchmarks. So its number stands in the file's name alone, and its title in its 
 """
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -81,6 +82,12 @@ def pages(root: Path = ROOT) -> tuple[Page, ...]:
     if numbers != list(range(1, len(numbers) + 1)):
         raise ValueError(f"the chapters in _toc.yml must be numbered 1, 2, 3, ...; got {numbers}")
     return found
+
+
+def site_address() -> str:
+    """The address at which the site is published; empty if `_config.yml` and `SITE_URL` name none."""
+    told = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    return told["html"]["baseurl"] or os.environ.get("SITE_URL", "")
 
 
 def chapters(root: Path = ROOT) -> list[Page]:
