@@ -85,7 +85,7 @@ def pages(root: Path = ROOT) -> tuple[Page, ...]:
 
 
 def site_address() -> str:
-    """The address at which the site is published; empty if `_config.yml` and `SITE_URL` name none."""
+    """Where the site is published; empty if neither `_config.yml` nor `SITE_URL` says it."""
     told = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     return told["html"]["baseurl"] or os.environ.get("SITE_URL", "")
 
