@@ -37,7 +37,7 @@ ROAD = {
         "modern_attention",
     ),
     "logits": ("neural_language_models",),
-    "next word": ("language_models", "neural_language_models", "generalization", "decoding"),
+    "next word": ("language_models", "generalization", "decoding"),
 }
 """The parts of the road, each with the names of the chapters that teach it."""
 
