@@ -10,13 +10,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from mdit_py_plugins.anchors.index import slugify
-
 import registry
 
 LINK = re.compile(r"\[([^\]\[]*)\]\((?:(\d\d)_(\w+?)(\.ipynb)?)?(#[\w-]+)?\)")
 NAMED = re.compile(r"\b([a-z]\w+)(#[a-z][\w-]*)")
-HEADING = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)
 
 Places = Mapping[str, set[str]]
 """The sections of each page, by the page's name, as links write them: `#memory`."""
@@ -24,11 +21,7 @@ Places = Mapping[str, set[str]]
 
 def sections() -> dict[str, set[str]]:
     """The sections of all chapters."""
-    found = {}
-    for page in registry.chapters():
-        titles = (re.sub(r"[`*$\\]", "", title) for title in HEADING.findall(page.markdown()))
-        found[page.name] = {f"#{slugify(title)}" for title in titles}
-    return found
+    return {page.name: {f"#{key}" for key in page.headings()} for page in registry.chapters()}
 
 
 def home(name: str, section: str | None, places: Places) -> str:

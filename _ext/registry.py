@@ -16,11 +16,13 @@ from functools import cache, cached_property
 from pathlib import Path
 
 import yaml
+from mdit_py_plugins.anchors.index import slugify
 
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "_build" / "html"
 NUMBER = re.compile(r"^(\d\d)_")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+HEADING = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)
 LINK = re.compile(r"\[([^\]]*\{number\}[^\]]*)\]\((\w+)(?=[#)])")
 ROLE = re.compile(r"\{number\}`(\w+)`")
 
@@ -56,6 +58,11 @@ class Page:
             raise ValueError(f"a page must have a heading '# ...'; {self.docname} has none")
         return found[1]
 
+    def headings(self) -> dict[str, str]:
+        """Its headings by their anchors, without signs of Markdown: those to which links lead."""
+        plain = [re.sub(r"[`*$\\]", "", text) for text in HEADING.findall(self.markdown())]
+        return {slugify(text): text for text in plain}
+
     def markdown(self) -> str:
         """Its text: all of a Markdown file, the text cells of a notebook."""
         text = self.path.read_text(encoding="utf-8")
@@ -87,7 +94,7 @@ def pages(root: Path = ROOT) -> tuple[Page, ...]:
 def site_address() -> str:
     """Where the site is published; empty if neither `_config.yml` nor `SITE_URL` says it."""
     told = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    return told["html"]["baseurl"] or os.environ.get("SITE_URL", "")
+    return told.get("html", {}).get("baseurl") or os.environ.get("SITE_URL", "")
 
 
 def chapters(root: Path = ROOT) -> list[Page]:

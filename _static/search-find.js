@@ -45,10 +45,9 @@
   const split = (text) => text.match(/[\p{L}\p{M}\p{N}]+(?:['’]s\b)?/gu) ?? [];
 
   /** A word that the book writes as two: beamsearch, and skipgr, whose end is still to be typed. */
-  function parted(word, counts) {
-    const begins = (end) => [...counts.keys()].some((known) => known.startsWith(end));
+  function parted(word, counts, isBegun) {
     const cuts = [...word].map((_, at) => [stem(word.slice(0, at)), word.slice(at)])
-      .filter(([first, rest]) => first.length > 2 && rest.length > 1 && counts.has(first) && begins(stem(rest)));
+      .filter(([first, rest]) => first.length > 2 && rest.length > 1 && counts.has(first) && isBegun(stem(rest)));
     const known = ([first, rest]) => Math.min(counts.get(first), counts.get(stem(rest)) ?? 0.5);
     return cuts.sort((a, b) => known(b) - known(a))[0]?.join(" ") ?? word;
   }
@@ -127,9 +126,10 @@
     // field, which stands in some name, more than any other.
     const weight = (word) => Math.log(1 + documents.length / (counts.get(word) ?? STRANGE)) * (isPlain(word) ? PLAIN : 1);
     const members = membersOf(documents);
-    const isKnown = (word) => members.has(word) || [...counts.keys()].some((known) => known.startsWith(stem(word)));
+    const isBegun = (part) => counts.has(part) || [...counts.keys()].some((known) => known.startsWith(part));
+    const isKnown = (word) => members.has(word) || isBegun(stem(word));
     /** The question, with a word that the book does not know cut in two where it knows both. */
-    const cut = (query) => query.replace(/(?<!\p{L})\p{L}\p{Ll}{5,}(?!\p{L})/gu, (word) => (isKnown(word) ? word : parted(bare(word), counts)));
+    const cut = (query) => query.replace(/(?<!\p{L})\p{L}\p{Ll}{5,}(?!\p{L})/gu, (word) => (isKnown(word) ? word : parted(bare(word), counts, isBegun)));
     return { index, documents, groups, phrases, names, weight, isPlain, cut, members, known: (word) => counts.has(word) };
   }
 

@@ -66,15 +66,21 @@ def in_words(core: float, optional: float) -> str:
 
 
 @cache
+def version() -> str:
+    """The library's; empty in a book without one, as the tests build some."""
+    file = registry.ROOT / "pyproject.toml"
+    return tomllib.loads(file.read_text("utf-8"))["project"]["version"] if file.exists() else ""
+
+
+@cache
 def edition() -> str:
     """The version and the day of its last change: "Version 0.1.0 of 22 November 2026".
 
     A book without a library, as the tests build some, has no version: then there is nothing to say.
     """
-    file = registry.ROOT / "pyproject.toml"
-    if not file.exists():
+    if not version():
         return ""
-    version = f"Version {tomllib.loads(file.read_text(encoding='utf-8'))['project']['version']}"
+    told = f"Version {version()}"
     command = ["git", "log", "-1", "--format=%cs"]
     try:
         done = subprocess.run(
@@ -82,8 +88,8 @@ def edition() -> str:
         )
         day = datetime.date.fromisoformat(done.stdout.strip())
     except (OSError, subprocess.CalledProcessError, ValueError):
-        return version  # a copy without its history
-    return f"{version} of {day.day} {day:%B %Y}"
+        return told  # a copy without its history
+    return f"{told} of {day.day} {day:%B %Y}"
 
 
 def description(document: nodes.document) -> str:

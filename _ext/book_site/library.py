@@ -21,7 +21,6 @@ from typing import Annotated, get_args, get_origin
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
-from mdit_py_plugins.anchors.index import slugify
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -295,17 +294,9 @@ class Taught(SphinxRole):
         page = registry.by_name()[name]
         uri = self.env.app.builder.get_relative_uri(self.env.docname, page.docname)
         chapter = f"chapter {page.number}, " if page.number else ""
-        title = f"{chapter}{headings(page).get(anchor, page.title)}"
+        title = f"{chapter}{page.headings().get(anchor, page.title)}"
         link = nodes.reference("", title, internal=True, refuri=f"{uri}#{anchor}")
         return [link], []
-
-
-def headings(page: registry.Page) -> dict[str, str]:
-    """The headings of a page by their anchors, without signs of Markdown."""
-    plain = [
-        re.sub(r"[`*$\\]", "", text) for text in re.findall(r"^#+ (.+)$", page.markdown(), re.M)
-    ]
-    return {slugify(text): text for text in plain}
 
 
 class Library(Directive):

@@ -5,8 +5,6 @@ workflow sets to where it publishes. Without one the page for a wrong address is
 with links that hold at the site's root.
 """
 
-import os
-import tomllib
 from html import escape
 from pathlib import Path
 
@@ -15,16 +13,15 @@ from sphinx.config import Config
 
 import registry
 
+from . import frame
+
 NOT_FOUND = "404"
 
 
 def name_the_book(app: Sphinx, config: Config) -> None:
     """Set the site's address, and what `objects.inv` tells others: whose names these are."""
-    config.html_baseurl = config.html_baseurl or os.environ.get("SITE_URL", "")
-    config.project = config.html_title
-    file = registry.ROOT / "pyproject.toml"
-    if file.exists():  # not in a book without a library, as the tests build some
-        config.version = tomllib.loads(file.read_text(encoding="utf-8"))["project"]["version"]
+    config.html_baseurl = config.html_baseurl or registry.site_address()
+    config.project, config.version = config.html_title, frame.version()
 
 
 def add_not_found(app: Sphinx, config: Config) -> None:

@@ -403,17 +403,16 @@ def check_grammar(my_network: Answer) -> str:
     windows = padded.unfold(1, 7, 1)  # (text, place, word)
     log_p = (torch.tanh(E[windows].flatten(start_dim=-2) @ H.T + d) @ U.T + b).log_softmax(dim=-1)
     losses = -log_p.gather(-1, targets[..., None])[..., 0].mean(dim=0)
-    forms = [torch.tensor([words.index(word) for word in form]) for form in _forms()]
-    plural = torch.tensor([text[1].endswith("s") for text in texts])
+    verbs = torch.tensor([[words.index(word) for word in form] for form in _forms()])
+    plural = torch.tensor([text[1].endswith("s") for text in texts]).long()
     for place, name in enumerate(PLACES):
-        if place == 8:
-            together = torch.stack([log_p[:, 8, form].exp().sum(dim=-1) for form in forms])
-            got, best = torch.where(plural, together[1], together[0]).mean().item(), math.log(3)
-            which = "the verbs of the right number"
+        if name == "the verb":
+            allowed, which = verbs[plural], "the verbs of the right number"
         else:
-            allowed = targets[:, place].unique()
-            got, best = log_p[:, place, allowed].exp().sum(dim=-1).mean().item(), 0.0
-            best, which = math.log(len(allowed)), "the words that can stand there"
+            allowed = targets[:, place].unique().expand(n_texts, -1)
+            which = "the words that can stand there"
+        got = log_p[:, place].gather(-1, allowed).exp().sum(dim=-1).mean().item()
+        best = math.log(allowed.shape[1])
         if losses[place] <= best + 1e-3:
             continue
         where = f"At place {place}, {name}, the mean loss is {losses[place]:.3f}, and"
